@@ -1,0 +1,81 @@
+"""The command `phase`: one file per command, found by listing this folder.
+
+A command file says NAME = "…" and defines `command`, a typer function whose docstring is its help. Heavy
+imports live inside the function. Errors of our tree become one line on stderr and an exit code:
+0 reading, 3 no reading, 2 usage, 4 bad input, 1 our bug, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+import typer
+
+from .. import registry
+from ..errors import PhaseError
+
+NO_READING = 3
+
+
+def build() -> typer.Typer:
+    """The typer application with every command of this folder."""
+    app = typer.Typer(
+        name="phase",
+        help="A heart rate from a face video, or an honest 'no reading'. Not a medical device.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name in registry.names("cli"):
+        app.command(name)(registry.load("cli", name).command)
+    return app
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = build()(list(argv), standalone_mode=False, prog_name="phase")
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _say("interrupted")
+        return 130
+    except PhaseError as error:
+        _say(f"error: {error}")
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("PHASE_DEBUG"):
+            raise
+        _say(f"internal error: {type(error).__name__}: {error} (set PHASE_DEBUG=1 for the traceback)")
+        return 1
+
+
+def _say(line: str) -> None:
+    print(" ".join(line.split()), file=sys.stderr)
+
+
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    if version:
+        from .. import __version__
+
+        typer.echo(f"phase-rppg {__version__}")
+        raise typer.Exit()

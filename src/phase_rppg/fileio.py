@@ -1,0 +1,83 @@
+"""Files are written whole or not at all, and JSON never holds a NaN."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError, OutputError
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; when the block ends well it takes the place of `path`.
+
+    The temporary name keeps the suffix, so writers that look at it choose the right format.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+        os.close(handle)
+    except OSError as error:
+        raise OutputError(target, error.strerror or str(error)) from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        if target.is_dir():
+            raise OutputError(target, "is a directory")
+        os.chmod(temporary, 0o666 & ~_umask())
+        with open(temporary, "rb") as done:
+            os.fsync(done.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        raise OutputError(target, error.strerror or str(error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8"))
+
+
+def dump_json(value: Any, *, indent: int | None = 2) -> str:
+    """JSON text; NaN and infinity are refused, because they are not JSON."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    write_text(path, dump_json(value) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error})") from error
+
+
+def sha256(path: str | Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
