@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "phase_rppg"
 
 # A room may import from rooms of a lower number, and from itself.
 LEVEL = {
-    "errors": 0, "types": 0, "fileio": 0, "registry": 0,
+    "errors": 0, "types": 0.1, "fileio": 0.1, "registry": 0.1,
     "physics": 1, "signal": 1, "video": 1,
     "face": 2,
     "methods": 3, "infer": 3,

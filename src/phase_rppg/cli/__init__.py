@@ -11,13 +11,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from .. import registry
 from ..errors import PhaseError
 
 NO_READING = 3
+# ClickException, wherever this typer keeps it (newer ones carry their own click).
+_COMMAND_LINE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def build() -> typer.Typer:
@@ -46,12 +47,12 @@ def run(argv: Sequence[str]) -> int:
     try:
         code = build()(list(argv), standalone_mode=False, prog_name="phase")
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except _COMMAND_LINE_ERROR as error:
+        error.show()  # type: ignore[attr-defined]
+        return int(error.exit_code)  # type: ignore[attr-defined]
+    except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return 130
     except PhaseError as error:
@@ -71,11 +72,17 @@ def _say(line: str) -> None:
     print(" ".join(line.split()), file=sys.stderr)
 
 
-def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from .. import __version__
 
         typer.echo(f"phase-rppg {__version__}")
         raise typer.Exit()
+
+
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    del version
