@@ -1,0 +1,90 @@
+"""BUAA-MIHR: each subject under eleven light levels from 1 to 100 lux; those from 10 lux on are used.
+
+Xi et al., "Image enhancement for remote photoplethysmography in a low-light environment", FG 2020. The layout
+is known from third-party readers only, so several spellings of the files are accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import RecordingError
+from ..types import FloatArray, FrameSource
+from . import matfile
+from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, subfolders
+
+NAME = "buaa_mihr"
+LAYOUT = (
+    "BUAA-MIHR: 'Sub NN/lux X/luxX_*.avi' + luxX_PPGData.mat (or PPGData.mat, or luxX_*_wave.csv); "
+    "light levels from 10 lux on"
+)
+MIN_LUX = 10.0
+_SUBJECT = re.compile(r"^sub(?:ject)?[ _-]*(\d+)", re.IGNORECASE)
+_LUX = re.compile(r"lux[ _-]*(\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+def find(root: Path) -> list[Found]:
+    found = []
+    for subject_folder in subfolders(root):
+        if not (subject := _SUBJECT.match(subject_folder.name)):
+            continue
+        for folder in subfolders(subject_folder):
+            level = _LUX.search(folder.name)
+            if level and float(level.group(1)) >= MIN_LUX:
+                found.append(_recording(f"Sub {int(subject.group(1)):02d}", float(level.group(1)), folder))
+    return found
+
+
+def _recording(subject: str, lux: float, folder: Path) -> Found:
+    videos = files(folder, VIDEO_SUFFIXES)
+    own = [p for p in videos if (m := _LUX.search(p.stem)) and float(m.group(1)) == lux]
+    mats = [p for p in files(folder, (".mat",)) if p.stem.lower().endswith("ppgdata")]
+    waves = [p for p in files(folder, (".csv",)) if p.stem.lower().endswith("wave")]
+    video = (own or videos or [folder / f"lux{lux:.1f}.avi"])[0]
+    label = (mats or waves or [folder / f"lux{lux:.1f}_PPGData.mat"])[0]
+    return Found(subject, f"{subject} lux {lux:.1f}", video, label, {"lux": f"{lux:.1f}"})
+
+
+def read_reference(found: Found) -> Reference:
+    if found.reference.suffix.lower() == ".csv":
+        try:
+            values = np.loadtxt(found.reference, delimiter=",", ndmin=2)[:, -1]
+        except ValueError as error:
+            raise RecordingError(
+                found.name, f"{found.reference.name} is not a column of numbers ({error})"
+            ) from error
+        return _spread(found, values)
+    content = matfile.read(found.name, found.reference, ("PPG",))["PPG"]
+    if not isinstance(content, dict):
+        return _spread(found, np.asarray(content, np.float64).ravel())
+    if "data" not in content:
+        raise RecordingError(found.name, f"{found.reference.name}: the struct PPG has no field data")
+    values = np.asarray(content["data"], np.float64).ravel()
+    if "fs" not in content:
+        return _spread(found, values)
+    return Reference(np.arange(len(values)) / _rate_hz(found, content), values)
+
+
+def _rate_hz(found: Found, content: dict[str, Any]) -> float:
+    rate_hz = float(np.asarray(content["fs"], np.float64).ravel()[0])
+    if not 10 <= rate_hz <= 1000:
+        raise RecordingError(
+            found.name, f"{found.reference.name}: the sampling rate PPG.fs is {rate_hz:g} Hz"
+        )
+    return rate_hz
+
+
+def _spread(found: Found, values: FloatArray) -> Reference:
+    """A PPG without a sampling rate covers the same time as its video."""
+    duration_s = open_file(found.video).info.duration_s
+    if duration_s is None:
+        raise RecordingError(found.name, "neither the PPG says its rate nor the video its length")
+    return Reference(np.linspace(0, duration_s, len(values), endpoint=False), values)
+
+
+def open_video(found: Found) -> FrameSource:
+    return open_file(found.video)

@@ -1,0 +1,80 @@
+"""MMPD: phone videos under four lights, four motions, with exercise and three skin types, as MATLAB files.
+
+Tang et al., "MMPD: Multi-domain Mobile Video Physiology Dataset", EMBC 2023. Video and PPG
+share 30 samples per second.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import RecordingError
+from ..types import FrameSource
+from . import matfile
+from .base import Found, Reference, files, subfolders
+
+NAME = "mmpd"
+LAYOUT = (
+    "MMPD: subjectN/pN_M.mat with video, GT_ppg, light, motion, exercise, skin_color, gender, glasser, "
+    "hair_cover, makeup"
+)
+FPS = 30.0
+_FILE = re.compile(r"^p(\d+)_(\d+)$")
+# MATLAB's field → the name of the condition here
+_FIELDS = {
+    "light": "light", "motion": "motion", "exercise": "exercise", "skin_color": "skin type",
+    "gender": "gender", "glasser": "glasses", "hair_cover": "hair", "makeup": "make-up",
+}  # fmt: skip
+# Labels of early releases, and the spelling used here.
+_SAME = {"watching videos": "walking", "stationary (after exercise)": "stationary", "1": "true", "0": "false"}
+_YES_NO = ("exercise", "glasses", "hair", "make-up")
+
+
+def find(root: Path) -> list[Found]:
+    found = []
+    for folder in subfolders(root):
+        for path in files(folder, (".mat",)):
+            if match := _FILE.match(path.stem):
+                found.append(Found(f"subject{int(match.group(1))}", path.stem, path, path))
+    return found
+
+
+def read_reference(found: Found) -> Reference:
+    ppg = np.asarray(matfile.read(found.name, found.reference, ("GT_ppg",))["GT_ppg"], np.float64).ravel()
+    count = _video(found).count()
+    if abs(len(ppg) - count) <= FPS:
+        fps = FPS
+    else:  # the PPG at its own rate: it covers the same time as the video
+        fps = FPS * len(ppg) / count
+    return Reference(np.arange(len(ppg)) / fps, ppg)
+
+
+def read_conditions(found: Found) -> dict[str, str]:
+    content = matfile.read(found.name, found.reference, tuple(_FIELDS))
+    return {ours: _word(found.name, ours, content[theirs]) for theirs, ours in _FIELDS.items()}
+
+
+def open_video(found: Found) -> FrameSource:
+    video = _video(found)
+    video.count()
+    return video
+
+
+def _video(found: Found) -> matfile.MatVideo:
+    return matfile.MatVideo(found.video, found.name, FPS)
+
+
+def _word(name: str, condition: str, value: Any) -> str:
+    """A label as one lower-case word; MATLAB keeps it as text, number or truth value."""
+    value = np.asarray(value).ravel()
+    if len(value) != 1:
+        raise RecordingError(name, f"{condition} is not a single label")
+    item = value[0]
+    if condition not in _YES_NO and isinstance(item, (np.integer, np.floating)):
+        return f"{int(item)}"
+    text = str(bool(item) if isinstance(item, (bool, np.bool_, np.number)) else item).strip().lower()
+    return _SAME.get(text, text)
