@@ -1,0 +1,167 @@
+"""Decode in a child process, so that a crash or a hang in the decoder becomes an error and not our end.
+
+The child (`decoder.py`) writes pictures into a small ring of shared memory; we copy them out and hand the
+slot back. All that arrived before a mishap is delivered first, then a VideoError says what happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import VideoError
+from ..types import ByteArray
+from . import decoder
+
+HANG_S = 30.0  # a decoder that is silent for so long will not speak again
+_RING_BYTES = 16 << 20  # the ring holds at least 2 and at most 8 pictures, and about this much
+
+
+class GuardedDecoder:
+    """A child process that decodes one video or image sequence.
+
+    `facts` waits for what the child found in the header; `pictures` then yields ((H,W,3) u8, time in s or
+    NaN). Use it as a context manager: leaving it ends the child.
+    """
+
+    def __init__(self, name: str | Path, job: dict[str, Any], *, hang_s: float | None = None) -> None:
+        self.name = name
+        self.damaged_packets = 0
+        self._hang_s = HANG_S if hang_s is None else hang_s
+        handles: dict[str, Any] = {}
+        if os.name == "posix":
+            self._fd = _anonymous_file()
+            handles["pass_fds"] = (self._fd,)
+        self._child = subprocess.Popen(
+            [sys.executable, str(Path(decoder.__file__))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            **handles,
+        )
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._orders, self._answers = self._child.stdin, self._child.stdout
+        self._waiting_since: float | None = None
+        self._hung = False
+        self._closed = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+        self._order(job)
+
+    def __enter__(self) -> GuardedDecoder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def facts(self) -> dict[str, Any]:
+        """What the header and the first picture say."""
+        return self._next()[3]
+
+    def pictures(self, width: int, height: int) -> Iterator[tuple[ByteArray, float]]:
+        """Every picture and its time; ends with a VideoError when the child did not finish well."""
+        size = width * height * 3
+        slots = max(2, min(8, _RING_BYTES // size))
+        memory = self._share(slots * size, slots)
+        try:
+            while True:
+                kind, slot, t_s, content = self._next()
+                if kind == decoder.DONE:
+                    self.damaged_packets = content["damaged_packets"]
+                    return
+                shape = (height, width, 3)
+                rgb = np.frombuffer(memory, np.uint8, size, slot * size).reshape(shape).copy()
+                with contextlib.suppress(
+                    BrokenPipeError, OSError
+                ):  # a dead child is noticed by the next read
+                    self._orders.write(b"\0")
+                    self._orders.flush()
+                yield rgb, t_s
+        finally:
+            with contextlib.suppress(BufferError):
+                memory.close()
+
+    def close(self) -> None:
+        """End the child, whatever it is doing."""
+        self._closed.set()
+        if self._child.poll() is None:
+            self._child.kill()
+        self._child.wait()
+        for pipe in (self._orders, self._answers):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        if os.name == "posix" and self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _share(self, size: int, slots: int) -> mmap.mmap:
+        if os.name == "posix":
+            os.ftruncate(self._fd, size)
+            self._order({"fd": self._fd, "bytes": size, "slots": slots})
+            return mmap.mmap(self._fd, size)
+        tag = f"phase-{uuid.uuid4().hex}"
+        memory = mmap.mmap(-1, size, tagname=tag)  # type: ignore[call-arg]
+        self._order({"tag": tag, "bytes": size, "slots": slots})
+        return memory
+
+    def _order(self, content: dict[str, Any]) -> None:
+        text = json.dumps(content).encode()
+        with contextlib.suppress(BrokenPipeError):  # a dead child is noticed by the next read
+            self._orders.write(len(text).to_bytes(4, "little") + text)
+            self._orders.flush()
+
+    def _next(self) -> tuple[bytes, int, float, dict[str, Any]]:
+        """The next message: (kind, slot, time in s, content); ERROR and silence become a VideoError."""
+        self._waiting_since = time.monotonic()
+        try:
+            head = self._answers.read(decoder.MESSAGE.size)
+            if len(head) < decoder.MESSAGE.size:
+                raise VideoError(
+                    self.name, self._mishap(), "the file may be damaged; convert it and try again"
+                )
+            kind, slot, t_s, length = decoder.MESSAGE.unpack(head)
+            content = json.loads(self._answers.read(length)) if length else {}
+        finally:
+            self._waiting_since = None
+        if kind == decoder.ERROR:
+            raise VideoError(self.name, content["problem"], content["hint"])
+        return kind, slot, t_s, content
+
+    def _mishap(self) -> str:
+        code = self._child.wait()
+        if self._hung:
+            return f"the decoder gave no answer for {self._hang_s:g} s and was stopped"
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return f"the decoder crashed ({signal.Signals(-code).name})"
+        return f"the decoder ended unexpectedly (code {code})"
+
+    def _watch(self) -> None:
+        while not self._closed.wait(min(0.5, self._hang_s / 4)):
+            since = self._waiting_since
+            if since is not None and time.monotonic() - since > self._hang_s:
+                self._hung = True
+                self._child.kill()
+                return
+
+
+def _anonymous_file() -> int:
+    """A file without a name whose handle the child inherits: in memory where the system offers that."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("phase-frames")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
