@@ -1,0 +1,120 @@
+"""Heart rate variability and breathing from beats, each given only where it means something.
+
+Limits (Task Force of the ESC and NASPE 1996; Shaffer and Ginsberg 2017): RMSSD from 30 s, SDNN and pNN50
+from 60 s, LF/HF from 120 s of beats. Intervals that cannot be a normal beat (outside 0.3–1.5 s, or more
+than 25 % from the running median) are dropped; if more than a fifth would have to go, nothing is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..types import FloatArray
+from . import filters
+
+MIN_RMSSD_S, MIN_SDNN_S, MIN_LF_HF_S = 30.0, 60.0, 120.0
+MIN_RESPIRATION_S = 30.0
+MAX_DROPPED = 0.2
+LF_HZ, HF_HZ = (0.04, 0.15), (0.15, 0.40)
+BREATHING_HZ = (0.1, 0.5)  # 6–30 breaths per minute
+CLEAR_BREATHING = 0.5  # share of the breathing band that one line must hold
+_TACHOGRAM_HZ = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hrv:
+    """Heart rate variability; a field is None when the recording is too short for it."""
+
+    beats: int
+    duration_s: float
+    rmssd_ms: float | None
+    sdnn_ms: float | None
+    pnn50: float | None  # 0–1
+    lf_hf: float | None
+    breaths_per_minute: float | None = None
+
+
+def hrv(beat_times_s: FloatArray) -> Hrv | None:
+    """Variability of a run of beats, or None when it is too short or too broken to say anything."""
+    beat_times_s = np.asarray(beat_times_s, float)
+    if len(beat_times_s) < 3:
+        return None
+    intervals_s = np.diff(beat_times_s)
+    normal = _normal(intervals_s)
+    usable_s = float(intervals_s[normal].sum())
+    if normal.mean() < 1 - MAX_DROPPED or usable_s < MIN_RMSSD_S:
+        return None
+    ms = 1000 * intervals_s
+    follows = normal[1:] & normal[:-1]
+    change_ms = np.diff(ms)[follows]
+    long_enough = usable_s >= MIN_SDNN_S
+    return Hrv(
+        beats=len(beat_times_s),
+        duration_s=usable_s,
+        rmssd_ms=float(np.sqrt(np.mean(change_ms**2))),
+        sdnn_ms=float(ms[normal].std(ddof=1)) if long_enough else None,
+        pnn50=float(np.mean(np.abs(change_ms) > 50)) if long_enough else None,
+        lf_hf=_lf_hf(beat_times_s, intervals_s, normal) if usable_s >= MIN_LF_HF_S else None,
+        breaths_per_minute=respiration(beat_times_s),
+    )
+
+
+def respiration(beat_times_s: FloatArray, heights: FloatArray | None = None) -> float | None:
+    """Breaths per minute from the sway of the beat intervals, or None when no clear single line is there.
+
+    With `heights` (the size of each beat's peak) both must agree within 2 breaths per minute.
+    """
+    beat_times_s = np.asarray(beat_times_s, float)
+    if len(beat_times_s) < 10 or beat_times_s[-1] - beat_times_s[0] < MIN_RESPIRATION_S:
+        return None
+    intervals_s = np.diff(beat_times_s)
+    normal = _normal(intervals_s)
+    if normal.mean() < 1 - MAX_DROPPED:
+        return None
+    # Breathing faster than half the heart rate cannot be seen in its beats.
+    ceiling_hz = min(BREATHING_HZ[1], 0.45 / float(np.median(intervals_s)))
+    found = _clear_line(beat_times_s[1:][normal], intervals_s[normal], ceiling_hz)
+    if found is None or heights is None:
+        return found
+    other = _clear_line(beat_times_s, np.asarray(heights, float), ceiling_hz)
+    return found if other is not None and abs(found - other) <= 2 else None
+
+
+def _normal(intervals_s: FloatArray) -> np.ndarray:
+    """Which intervals may lie between two normal beats."""
+    reach = 5
+    padded = np.pad(intervals_s, reach, mode="reflect" if len(intervals_s) > reach else "edge")
+    around = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1), axis=1)
+    return (intervals_s > 0.3) & (intervals_s < 1.5) & (np.abs(intervals_s - around) <= 0.25 * around)
+
+
+def _tachogram(at_s: FloatArray, values: FloatArray) -> FloatArray:
+    grid_s = np.arange(at_s[0], at_s[-1], 1 / _TACHOGRAM_HZ)
+    return np.interp(grid_s, at_s, values)
+
+
+def _power(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    x = filters.remove_line(values) * np.hanning(len(values))
+    size = filters.fast_length(max(4 * len(x), 1024))
+    return np.fft.rfftfreq(size, 1 / _TACHOGRAM_HZ), np.abs(np.fft.rfft(x, size)) ** 2
+
+
+def _lf_hf(beat_times_s: FloatArray, intervals_s: FloatArray, normal: np.ndarray) -> float | None:
+    hz, power = _power(_tachogram(beat_times_s[1:][normal], intervals_s[normal]))
+    low = float(power[(hz >= LF_HZ[0]) & (hz < LF_HZ[1])].sum())
+    high = float(power[(hz >= HF_HZ[0]) & (hz < HF_HZ[1])].sum())
+    return low / high if high > 0 else None
+
+
+def _clear_line(at_s: FloatArray, values: FloatArray, ceiling_hz: float) -> float | None:
+    series = _tachogram(at_s, values)
+    duration_s = len(series) / _TACHOGRAM_HZ
+    hz, power = _power(series)
+    inside = (hz >= BREATHING_HZ[0]) & (hz <= ceiling_hz)
+    if not inside.any() or power[inside].sum() <= 0 or series.std() < 1e-6 * abs(series.mean()):
+        return None
+    best = float(hz[inside][np.argmax(power[inside])])
+    line = inside & (np.abs(hz - best) <= max(0.03, 1.5 / duration_s))
+    return 60 * best if power[line].sum() / power[inside].sum() >= CLEAR_BREATHING else None

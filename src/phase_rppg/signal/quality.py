@@ -1,0 +1,70 @@
+"""How far a line in a waveform can be believed: strength, true colour change, and who else shows the line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import BoolArray, FloatArray, RgbTrace, Waveform
+from . import rate
+
+
+def snr_db(values: FloatArray | Waveform, bpm: float, fps: float | None = None) -> float:
+    """Power at the rate and its first harmonic over the rest of the band, in dB (±60 at most)."""
+    return rate.line_share(rate.spectrum(values, fps), bpm / 60)[1]
+
+
+def line_amplitude(values: FloatArray, fps: float, bpm: float, valid: BoolArray | None = None) -> FloatArray:
+    """Amplitude (half of peak-to-peak) of the tone at `bpm` in each column of values (T,C); Hann-weighted."""
+    values = np.asarray(values, float)
+    columns = values.reshape(len(values), -1)
+    return np.sqrt([float(rate.spectrum(c, fps, valid).at(bpm / 60)) for c in columns.T])
+
+
+def pulsation(trace: RgbTrace, bpm: float) -> float:
+    """Relative colour change of the raw skin at the rate: AC/DC of green, about 0.001–0.01 for a pulse."""
+    if not trace.valid.any():
+        return 0.0
+    level = float(trace.values[trace.valid, 1].mean())
+    if level <= 0:
+        return 0.0
+    return float(line_amplitude(trace.values[:, 1], trace.fps, bpm, trace.valid)[0]) / level
+
+
+def shared_line(
+    other: FloatArray,
+    fps: float,
+    bpm: float,
+    valid: BoolArray | None = None,
+    *,
+    full_scale: float | None = None,
+) -> float:
+    """0–1: how much of a line at `bpm` another signal (T,) or (T,C) shows too.
+
+    It is the share of the other's band power that sits in the line, above the share that noise would have
+    there. With `full_scale` (the amplitude that would explain the skin's line) a line that is far too weak
+    to matter counts for little, however clean it is.
+    """
+    other = np.asarray(other, float)
+    if len(other) == 0 or (valid is not None and not valid.any()):
+        return 0.0
+    strongest = 0.0
+    for column in other.reshape(len(other), -1).T:
+        spec = rate.spectrum(column, fps, valid)
+        in_band = spec.band
+        if spec.power[in_band].sum() <= 1e-24 * (1e-12 + float(np.max(np.abs(column))) ** 2):
+            continue
+        line = spec.line_mask(bpm / 60) & in_band
+        chance = float(line.sum()) / max(int(in_band.sum()), 1)
+        share = float(spec.power[line].sum() / spec.power[in_band].sum())
+        strength = max(0.0, (share - chance) / max(1 - chance, 1e-9))
+        if full_scale is not None and full_scale > 0:
+            strength *= min(1.0, float(np.sqrt(spec.at(bpm / 60))) / full_scale)
+        strongest = max(strongest, strength)
+    return min(strongest, 1.0)
+
+
+def colourfulness(rgb: FloatArray) -> float:
+    """Spread between the channels of a mean colour (3,), relative to its brightness: 0 for grey."""
+    mean = np.asarray(rgb, float)
+    level = float(mean.mean())
+    return float((mean.max() - mean.min()) / level) if level > 0 else 0.0

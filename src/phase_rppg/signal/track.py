@@ -1,0 +1,134 @@
+"""The heart rate over time: a hidden path through the spectra of overlapping windows.
+
+Each window gives evidence over all rates; the heart changes its rate slowly. A Bayesian filter joins both,
+so a window whose line is lost is carried by its neighbours, and a stray line at the double or half rate has
+to speak against them. `RateTracker` is causal (live); `smooth` sees both sides (offline, forward–backward).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..types import FloatArray
+from .rate import BAND_HZ, Spectrum
+
+GRID_BPM: FloatArray = np.arange(40.0, 200.5, 1.0)  # the states of the path
+MODEL_SPREAD_BPM = 5.0  # "the same rate" for `support`, as P(|error| ≤ 5 bpm)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackModel:
+    """How strongly a spectrum speaks, and how fast a heart may change."""
+
+    sharpness: float = 6.0  # exponent of the evidence of one whole window
+    drift_bpm: float = 2.0  # typical change of the rate in one second
+    jump: float = 1e-3  # chance per second that the path starts anew anywhere
+    memory_s: float = 10.0  # windows that overlap share evidence: a step of s seconds counts s / memory_s
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """The rate of one window within its path."""
+
+    bpm: float  # on the grid; refine it in the window's own spectrum
+    support: float  # 0–1: posterior probability within 5 bpm
+    sigma_bpm: float  # spread of the posterior around bpm, within 10 bpm
+
+
+def log_evidence(spec: Spectrum, model: TrackModel) -> FloatArray:
+    """(G,) log-likelihood of each rate of the grid for one window."""
+    hz = GRID_BPM / 60
+    evidence = spec.evidence(hz)
+    total = float(spec.power[spec.band].sum()) * float(spec.hz[1] - spec.hz[0])
+    if total <= 0:
+        return np.zeros(len(GRID_BPM))
+    width_hz = 1.5 / max(spec.duration_s, 1e-9)
+    share = np.clip(evidence * width_hz / total, 0.0, 1.5)  # about the share of the band in that line
+    return model.sharpness * share
+
+
+@dataclass
+class RateTracker:
+    """Follow the rate window by window, using the past only. The state is one distribution over the grid."""
+
+    model: TrackModel = field(default_factory=TrackModel)
+    _belief: FloatArray | None = field(default=None, init=False)
+    _last_s: float = field(default=0.0, init=False)
+
+    def update(self, spec: Spectrum, time_s: float) -> Tracked:
+        """Take in the spectrum of the window that ends at `time_s`."""
+        log_like = log_evidence(spec, self.model)
+        if self._belief is None:
+            belief = np.full(len(GRID_BPM), 1 / len(GRID_BPM))
+        else:
+            belief = _spread(self._belief, max(time_s - self._last_s, 0.0), self.model)
+        step_s = np.inf if self._belief is None else max(time_s - self._last_s, 0.0)
+        self._belief = _weigh(belief, log_like, _share(step_s, self.model))
+        self._last_s = time_s
+        # The window itself speaks once in full; what the filter keeps is the part that is new.
+        return _summarise(_weigh(belief, log_like, 1.0))
+
+    def reset(self) -> None:
+        self._belief = None
+
+
+def smooth(
+    spectra: Sequence[Spectrum], times_s: Sequence[float], model: TrackModel | None = None
+) -> list[Tracked]:
+    """The path that both sides support: forward–backward over all windows."""
+    model = model or TrackModel()
+    if not spectra:
+        return []
+    log_like = [log_evidence(spec, model) for spec in spectra]
+    steps_s = np.diff(np.asarray(times_s, float))
+    uniform = np.full(len(GRID_BPM), 1 / len(GRID_BPM))
+    forward = [uniform]  # belief before the window is seen
+    for i, step_s in enumerate(steps_s):
+        new = _share(np.inf if i == 0 else float(steps_s[i - 1]), model)
+        forward.append(_spread(_weigh(forward[-1], log_like[i], new), float(step_s), model))
+    backward = [uniform]
+    for i in range(len(spectra) - 1, 0, -1):
+        new = _share(np.inf if i == len(spectra) - 1 else float(steps_s[i]), model)
+        backward.append(_spread(_weigh(backward[-1], log_like[i], new), float(steps_s[i - 1]), model))
+    backward.reverse()
+    return [
+        _summarise(_weigh(before * after, like, 1.0))
+        for before, after, like in zip(forward, backward, log_like, strict=True)
+    ]
+
+
+def _share(step_s: float, model: TrackModel) -> float:
+    return min(step_s / model.memory_s, 1.0)
+
+
+def _weigh(belief: FloatArray, log_like: FloatArray, weight: float) -> FloatArray:
+    posterior = belief * np.exp(weight * (log_like - log_like.max()))
+    return posterior / max(float(posterior.sum()), 1e-300)
+
+
+def _spread(belief: FloatArray, step_s: float, model: TrackModel) -> FloatArray:
+    """Where the rate may be one step later: a Laplace kernel, plus a small chance of a new start."""
+    scale = max(model.drift_bpm * np.sqrt(max(step_s, 1e-6)), 0.2)
+    reach = len(GRID_BPM) - 1
+    offset = np.arange(-reach, reach + 1) * (GRID_BPM[1] - GRID_BPM[0])
+    kernel = np.exp(-np.abs(offset) / scale)
+    moved = np.convolve(belief, kernel, mode="full")[reach : reach + len(belief)]
+    fresh = 1 - (1 - model.jump) ** step_s
+    return (1 - fresh) * moved / max(float(moved.sum()), 1e-300) + fresh / len(belief)
+
+
+def _summarise(posterior: FloatArray) -> Tracked:
+    """The 5-bpm neighbourhood with the most mass, its centre and its spread."""
+    near = np.abs(GRID_BPM[:, None] - GRID_BPM) <= MODEL_SPREAD_BPM  # (G,G)
+    mass = near @ posterior
+    best = int(np.argmax(mass + 1e-9 * posterior))
+    window = near[best]
+    centre = float(posterior[window] @ GRID_BPM[window] / max(float(posterior[window].sum()), 1e-300))
+    around = np.abs(GRID_BPM - centre) <= 2 * MODEL_SPREAD_BPM
+    weight = posterior[around] / max(float(posterior[around].sum()), 1e-300)
+    sigma = float(np.sqrt(weight @ (GRID_BPM[around] - centre) ** 2))
+    support = float(posterior[np.abs(GRID_BPM - centre) <= MODEL_SPREAD_BPM].sum())
+    return Tracked(float(np.clip(centre, 60 * BAND_HZ[0], 60 * BAND_HZ[1])), min(support, 1.0), sigma)

@@ -1,0 +1,45 @@
+"""Laws of quality: amplitude is AC/DC, a line that the background shows too is recognised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from phase_rppg.signal import quality
+from phase_rppg.types import RgbTrace
+
+T = np.arange(300) / 30
+LINE = np.cos(2 * np.pi * 1.2 * T + 0.4)
+NOISE = np.random.default_rng(0).normal(size=300)
+
+
+def test_pulsation_is_the_relative_amplitude_of_green() -> None:
+    values = np.stack([100 + 0 * T, 80 * (1 + 0.004 * LINE), 60 + 0 * T], 1)
+    assert quality.pulsation(RgbTrace(values, 30, 0, np.ones(300, bool)), 72) == pytest.approx(
+        0.004, rel=0.02
+    )
+    assert quality.pulsation(RgbTrace(values, 30, 0, np.zeros(300, bool)), 72) == 0
+    assert quality.pulsation(RgbTrace(0 * values, 30, 0, np.ones(300, bool)), 72) == 0
+
+
+def test_snr_is_high_for_a_line_and_low_for_noise() -> None:
+    assert quality.snr_db(LINE, 72, 30) > 20
+    assert quality.snr_db(NOISE, 72, 30) < 3
+    assert np.isfinite(quality.snr_db(0 * LINE, 72, 30))
+
+
+def test_a_shared_line_is_seen_and_noise_is_not() -> None:
+    assert quality.shared_line(LINE + 0.1 * NOISE, 30, 72) > 0.9
+    assert quality.shared_line(NOISE, 30, 72) < 0.3
+    assert quality.shared_line(0 * LINE + 50, 30, 72) == 0
+    assert quality.shared_line(np.stack([NOISE, LINE], 1), 30, 72) > 0.9
+
+
+def test_a_shared_line_too_weak_to_matter_counts_for_little() -> None:
+    assert quality.shared_line(0.01 * LINE, 30, 72, full_scale=1.0) < 0.02
+    assert quality.shared_line(LINE, 30, 72, full_scale=1.0) > 0.9
+
+
+def test_grey_has_no_colour() -> None:
+    assert quality.colourfulness(np.array([90.0, 90.0, 90.0])) == 0
+    assert quality.colourfulness(np.array([180.0, 120.0, 90.0])) > 0.5

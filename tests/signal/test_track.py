@@ -1,0 +1,76 @@
+"""Laws of the path: neighbours carry a lost window, a heart that does change is followed, the past is never
+revised.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phase_rppg.signal import rate, track
+
+FPS = 30.0
+
+
+def windows(
+    x: np.ndarray, seconds: float = 10.0, step_s: float = 1.0
+) -> tuple[list[rate.Spectrum], list[float]]:
+    n, step = int(seconds * FPS), int(step_s * FPS)
+    ends = range(n, len(x) + 1, step)
+    return [rate.spectrum(x[e - n : e], FPS) for e in ends], [e / FPS for e in ends]
+
+
+def sweep(bpm: np.ndarray) -> np.ndarray:
+    angle = 2 * np.pi * np.cumsum(bpm / 60) / FPS
+    return np.cos(angle) + 0.3 * np.cos(2 * angle)
+
+
+def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
+    rng = np.random.default_rng(3)
+    t = np.arange(int(60 * FPS)) / FPS
+    x = sweep(np.full(len(t), 75.0)) + 0.5 * rng.normal(size=len(t))
+    storm = (t > 28) & (t < 34)
+    x[storm] += 2.5 * np.cos(2 * np.pi * 2.4 * t[storm])
+    spectra, ends = windows(x)
+    alone = [60 * s.hz[s.band][np.argmax(s.power[s.band])] for s in spectra]
+    both = [w.bpm for w in track.smooth(spectra, ends)]
+    tracker = track.RateTracker()
+    causal = [tracker.update(s, e).bpm for s, e in zip(spectra, ends, strict=True)]
+    assert max(abs(b - 75) for b in alone) > 30
+    assert max(abs(b - 75) for b in both) < 4
+    assert max(abs(b - 75) for b in causal) < 4
+
+
+def test_a_rate_that_rises_is_followed() -> None:
+    t = np.arange(int(90 * FPS)) / FPS
+    bpm = np.interp(t, [0, 20, 60, 90], [65, 65, 110, 110])
+    spectra, ends = windows(sweep(bpm) + 0.3 * np.random.default_rng(0).normal(size=len(t)))
+    truth = [bpm[int((e - 10) * FPS) : int(e * FPS)].mean() for e in ends]
+    for found in (track.smooth(spectra, ends), _causal(spectra, ends)):
+        assert max(abs(w.bpm - b) for w, b in zip(found, truth, strict=True)) < 5
+
+
+def test_the_past_is_never_revised() -> None:
+    x = np.random.default_rng(1).normal(size=int(40 * FPS))
+    other = x.copy()
+    other[int(25 * FPS) :] += 3 * sweep(np.full(int(15 * FPS), 90.0))
+    first, ends = windows(x)
+    second, _ = windows(other)
+    early = [i for i, e in enumerate(ends) if e <= 25]
+    assert [_causal(first, ends)[i] for i in early] == [_causal(second, ends)[i] for i in early]
+
+
+def test_a_clear_line_is_supported_and_noise_is_not() -> None:
+    rng = np.random.default_rng(2)
+    clear, ends = windows(sweep(np.full(1200, 80.0)))
+    noise, _ = windows(rng.normal(size=1200))
+    assert min(w.support for w in track.smooth(clear, ends)) > 0.9
+    assert np.mean([w.support for w in track.smooth(noise, ends)]) < 0.6
+
+
+def test_no_windows_no_path() -> None:
+    assert track.smooth([], []) == []
+
+
+def _causal(spectra: list[rate.Spectrum], ends: list[float]) -> list[track.Tracked]:
+    tracker = track.RateTracker()
+    return [tracker.update(s, e) for s, e in zip(spectra, ends, strict=True)]
