@@ -123,6 +123,8 @@ class Quality:
     colourfulness: float  # spread between the channels of the skin colour, 0 for grey
     fps: float  # true frame rate of the window
     max_gap_s: float  # longest pause between two frames
+    support: float = 0.0  # 0–1: how far the neighbouring windows agree on the rate
+    agreement: float = 0.0  # 0–1: how much of the line a second, independent method shows
 
 
 @dataclass(frozen=True, slots=True)
