@@ -1,0 +1,89 @@
+"""The numbers of the gate, read from the data files that `phase calibrate` wrote."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from .. import registry
+from ..errors import InputError
+from ..fileio import read_json, write_json
+
+NETWORKS = "network"  # the family of every method that is not one file of `methods`
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One term of the logistic model: weight · (clip(x, low, high) − mean) / std."""
+
+    mean: float
+    std: float
+    low: float
+    high: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Beyond these a window is refused whatever its line looks like."""
+
+    min_seconds: float
+    min_fps: float
+    max_gap_s: float
+    min_coverage: float
+    min_face_px: float
+    min_luma: float
+    max_clipped: float
+    min_colourfulness: float
+    max_background: float
+    max_motion: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The gate of one family of methods."""
+
+    family: str
+    threshold: float  # p_ok below this is no reading
+    bias: float
+    features: dict[str, Feature]
+    interval_scale: float  # half-width of the interval = floor + scale · sigma
+    interval_floor_bpm: float
+    limits: Limits
+    provenance: dict[str, Any]  # command, seed, counts and what the gate reached on them
+
+
+@functools.cache
+def load(method: str) -> Calibration:
+    """The shipped calibration of a method; methods without their own share that of POS, networks have one."""
+    family = method if method in registry.names("methods") else NETWORKS
+    folder = Path(str(resources.files(__package__) / "calibration"))
+    file = folder / f"{family}.json"
+    return read(file if file.exists() else folder / "pos.json")
+
+
+def read(path: Path) -> Calibration:
+    """Read and check a calibration file."""
+    data = read_json(path)
+    try:
+        return Calibration(
+            family=str(data["family"]),
+            threshold=float(data["threshold"]),
+            bias=float(data["bias"]),
+            features={name: Feature(**values) for name, values in data["features"].items()},
+            interval_scale=float(data["interval_scale"]),
+            interval_floor_bpm=float(data["interval_floor_bpm"]),
+            limits=Limits(**data["limits"]),
+            provenance=dict(data["provenance"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a calibration file ({error}); write one with phase calibrate"
+        ) from error
+
+
+def write(path: Path, calibration: Calibration) -> None:
+    write_json(path, asdict(calibration))

@@ -1,0 +1,100 @@
+"""The only gate: what is known about a window → a heart rate, or the reason why there is none.
+
+`p_ok` is P(|error| ≤ 5 bpm), from a logistic model of the window's quality. Its coefficients, the threshold
+and the limits come from data files that `phase calibrate` writes by running the generator's worlds, those
+without a pulse included, through the pipeline; nothing is set by hand in this file.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..signal.rate import BAND_HZ, Peak
+from ..types import Estimate, NoReading, Quality, Reading, Reason
+from .calibrated import Calibration, load
+
+
+def features(peak: Peak, quality: Quality) -> dict[str, float]:
+    """The terms of the logistic model; their names are the keys of the data files."""
+    return {
+        "snr_db": quality.snr_db,
+        "share": peak.power,
+        "log_sigma": math.log10(max(peak.sigma_bpm, 1e-3)),
+        "log_amplitude": math.log10(max(quality.amplitude, 1e-6)),
+        "background": quality.background,
+        "motion": quality.motion,
+        "support": quality.support,
+        "agreement": quality.agreement,
+        "coverage": quality.coverage,
+        "log_face_px": math.log2(max(quality.face_px, 1.0)),
+        "log_luma": math.log2(max(quality.luma, 1.0)),
+        "clipped": quality.clipped,
+    }
+
+
+def decide(
+    peak: Peak | None,
+    quality: Quality,
+    start_s: float,
+    end_s: float,
+    *,
+    method: str = "pos",
+    gated: bool = True,
+    calibration: Calibration | None = None,
+) -> Reading:
+    """An `Estimate` when the window can be believed, otherwise `NoReading` with the reason.
+
+    `peak` and `quality` come from `assess()`. `method` chooses the calibration. With `gated=False` every
+    window that has a line at all gets its number with its honest `p_ok`, for evaluation.
+    """
+    calibration = calibration or load(method)
+    reason = _unfit(quality, end_s - start_s, calibration)
+    if peak is None:
+        return NoReading(reason or Reason.NO_PULSE, start_s, end_s)
+    p_ok = probability(peak, quality, calibration) if reason is None else 0.0
+    if gated and reason is not None:
+        return NoReading(reason, start_s, end_s)
+    if gated and p_ok < calibration.threshold:
+        return NoReading(_why(quality, calibration), start_s, end_s, p_ok)
+    half_bpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigma_bpm
+    low, high = max(peak.bpm - half_bpm, 60 * BAND_HZ[0]), min(peak.bpm + half_bpm, 60 * BAND_HZ[1])
+    return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
+
+
+def probability(peak: Peak, quality: Quality, calibration: Calibration) -> float:
+    """P(|error| ≤ 5 bpm) of this window by the calibrated logistic model."""
+    logit = calibration.bias
+    values = features(peak, quality)
+    for name, feature in calibration.features.items():
+        value = min(max(values[name], feature.low), feature.high)
+        logit += feature.weight * (value - feature.mean) / feature.std
+    return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
+
+
+def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | None:
+    """What makes a window unusable whatever its line looks like, the most basic first."""
+    limits = calibration.limits
+    checks = (
+        (duration_s < limits.min_seconds - 1e-6, Reason.TOO_SHORT),
+        (q.fps < limits.min_fps, Reason.LOW_FPS),
+        (q.max_gap_s > limits.max_gap_s, Reason.BAD_TIMESTAMPS),
+        (q.coverage <= 0, Reason.NO_FACE),
+        (q.coverage < limits.min_coverage, Reason.FACE_LOST),
+        (q.face_px < limits.min_face_px, Reason.FACE_TOO_SMALL),
+        (q.luma < limits.min_luma, Reason.TOO_DARK),
+        (q.clipped > limits.max_clipped, Reason.CLIPPED),
+        (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
+        (q.background > limits.max_background, Reason.LIGHT_FLICKER),
+        (q.motion > limits.max_motion, Reason.MOTION),
+    )
+    return next((reason for failed, reason in checks if failed), None)
+
+
+def _why(q: Quality, calibration: Calibration) -> Reason:
+    """The most likely cause of a window that is not believed."""
+    limits = calibration.limits
+    if q.background > 0.5 * limits.max_background and q.background >= q.motion:
+        return Reason.LIGHT_FLICKER
+    if q.motion > 0.5 * limits.max_motion:
+        return Reason.MOTION
+    return Reason.NO_PULSE
