@@ -163,7 +163,7 @@ def to_waveform(name: str, reference: Reference) -> Waveform:
     if np.ptp(values) == 0:
         raise RecordingError(name, "the reference is one flat line")
     steps_s = np.diff(t_s)
-    fps = 1 / float(np.mean(steps_s[steps_s <= max(MAX_GAP_S, np.median(steps_s))]))
+    fps = 1 / float(np.mean(steps_s[steps_s <= max(MAX_GAP_S, float(np.median(steps_s)))]))
     if fps < MIN_REFERENCE_HZ:
         raise RecordingError(
             name, f"the reference has only {fps:.1f} samples per second; no pulse wave fits in that"
@@ -185,6 +185,16 @@ def nothing_left(root: str | Path, problems: Sequence[RecordingError]) -> InputE
     shown = "; ".join(str(p) for p in problems[:3])
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return InputError(f"{root}: no usable recording, {len(problems)} excluded: {shown}{more}")
+
+
+def read_table(name: str, path: Path, delimiter: str | None = None) -> FloatArray:
+    """A text file of numbers as (rows, columns)."""
+    try:
+        if not path.read_text(encoding="utf-8-sig").strip():
+            raise RecordingError(name, f"{path.name} is empty")
+        return np.loadtxt(path, delimiter=delimiter, ndmin=2)
+    except ValueError as error:
+        raise RecordingError(name, f"{path.name} is not a table of numbers ({error})") from error
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import RecordingError
 from ..types import FloatArray, FrameSource
 from . import matfile
-from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, subfolders
+from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, read_table, subfolders
 
 NAME = "buaa_mihr"
 LAYOUT = (
@@ -51,13 +51,7 @@ def _recording(subject: str, lux: float, folder: Path) -> Found:
 
 def read_reference(found: Found) -> Reference:
     if found.reference.suffix.lower() == ".csv":
-        try:
-            values = np.loadtxt(found.reference, delimiter=",", ndmin=2)[:, -1]
-        except ValueError as error:
-            raise RecordingError(
-                found.name, f"{found.reference.name} is not a column of numbers ({error})"
-            ) from error
-        return _spread(found, values)
+        return _spread(found, read_table(found.name, found.reference, ",")[:, -1])
     content = matfile.read(found.name, found.reference, ("PPG",))["PPG"]
     if not isinstance(content, dict):
         return _spread(found, np.asarray(content, np.float64).ravel())

@@ -7,6 +7,7 @@ a temporary file of bytes; a v7.3 file (HDF5) is read in slices of time.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -31,13 +32,22 @@ Read = Callable[[int], bytes]
 
 def read(name: str, path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
     """The named variables of a MATLAB file (structs as dicts); a missing one is an error with its name."""
-    try:
+    with _damage_named(name, path):
         content = _read_hdf5(name, path, fields) if is_v73(path) else _read_v5(path, fields)
-    except (OSError, ValueError, TypeError, zlib.error, NotImplementedError) as error:
-        raise RecordingError(name, f"{path.name} is not a readable MATLAB file ({error})") from error
     if missing := [f for f in fields if f not in content]:
         raise RecordingError(name, f"{path.name} has no field {', '.join(missing)}")
     return content
+
+
+@contextlib.contextmanager
+def _damage_named(name: str, path: Path) -> Iterator[None]:
+    """scipy and h5py raise whatever they stumble over in a damaged file; all of it means the same here."""
+    try:
+        yield
+    except RecordingError:
+        raise
+    except Exception as error:
+        raise RecordingError(name, f"{path.name} is not a readable MATLAB file ({error})") from error
 
 
 def is_v73(path: Path) -> bool:
@@ -95,7 +105,7 @@ class MatVideo:
         return self._shape()[0]
 
     def _shape(self) -> tuple[int, ...]:
-        try:
+        with _damage_named(self.name, self.path):
             if is_v73(self.path):
                 with _open_hdf5(self.name, self.path) as file:
                     shape = tuple(reversed(file[self.field].shape)) if self.field in file else ()
@@ -103,10 +113,6 @@ class MatVideo:
                 from scipy.io import whosmat
 
                 shape = next((tuple(s) for n, s, _ in whosmat(self.path) if n == self.field), ())
-        except (OSError, ValueError, TypeError, zlib.error) as error:
-            raise RecordingError(
-                self.name, f"{self.path.name} is not a readable MATLAB file ({error})"
-            ) from error
         return self._checked(shape)
 
     def _checked(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from ..errors import RecordingError
 from ..types import FrameSource
-from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, subfolders
+from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, read_table, subfolders
 
 NAME = "ubfc_rppg"
 LAYOUT = (
@@ -48,17 +46,12 @@ def read_reference(found: Found) -> Reference:
 
 def read_label(name: str, path: Path) -> Reference:
     """Either of the two label files: rows PPG, rate, seconds; or columns milliseconds, rate, SpO2, PPG."""
-    try:
-        if path.suffix == ".xmp":
-            table = np.loadtxt(path, delimiter=",", ndmin=2)
-            if table.shape[1] < 4:
-                raise RecordingError(
-                    name, f"{path.name} has {table.shape[1]} columns, not 4 (ms, rate, SpO2, PPG)"
-                )
-            return Reference(table[:, 0] / 1000, table[:, 3])
-        table = np.loadtxt(path, ndmin=2)
-    except ValueError as error:
-        raise RecordingError(name, f"{path.name} is not a table of numbers ({error})") from error
+    if path.suffix == ".xmp":
+        table = read_table(name, path, ",")
+        if table.shape[1] < 4:
+            raise RecordingError(name, f"{path.name} has {table.shape[1]} columns, not ms, rate, SpO2, PPG")
+        return Reference(table[:, 0] / 1000, table[:, 3])
+    table = read_table(name, path)
     if len(table) < 3:
         raise RecordingError(name, f"{path.name} has {len(table)} rows, not 3 (PPG, rate, seconds)")
     return Reference(table[2], table[0])
