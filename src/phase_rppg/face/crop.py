@@ -1,0 +1,75 @@
+"""Square pictures of a face, by exact area averaging.
+
+Every pixel of the video counts with the area by which it overlaps the small pixel, so sensor noise is
+averaged as far as it can be and no colour is invented.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..types import ByteArray, FloatArray
+
+Box: TypeAlias = tuple[float, float, float, float]  # x, y, width, height in pixels
+
+CROP_SCALE = 1.25  # side of the crop over the longer side of the detector's box
+
+
+def square(box: Box) -> Box:
+    """The square around a face box that networks and methods look at."""
+    x, y, width, height = box
+    side = CROP_SCALE * max(width, height)
+    return x + (width - side) / 2, y + (height - side) / 2, side, side
+
+
+def resize_area(rgb: ByteArray, box: Box, size: int) -> ByteArray:
+    """The part of the picture inside `box` as (size,size,3) u8; outside the picture its edge is repeated."""
+    return to_bytes(AreaCrop(box, size, rgb.shape[:2]).mean(rgb))
+
+
+def to_bytes(picture: FloatArray) -> ByteArray:
+    """Round 0–255 values to bytes."""
+    return np.rint(picture).astype(np.uint8)
+
+
+class AreaCrop:
+    """A prepared crop: the same box out of many pictures of the same size, as two small matrix products."""
+
+    def __init__(self, box: Box, size: int, frame_shape: tuple[int, ...]) -> None:
+        if size < 1:
+            raise ArgumentError("size", size, "at least 1")
+        if not all(map(math.isfinite, box)) or box[2] <= 0 or box[3] <= 0:
+            raise ArgumentError("box", box, "finite x, y and positive width, height")
+        self.box, self.size = box, size
+        x, y, width, height = box
+        self._rows, row_weights = _overlaps(y, height, size, frame_shape[0])
+        self._columns, column_weights = _overlaps(x, width, size, frame_shape[1])
+        self._row_weights = row_weights  # (S,h)
+        self._column_weights = np.ascontiguousarray(column_weights.T)  # (w,S)
+
+    def mean(self, rgb: ByteArray) -> FloatArray:
+        """The crop as (S,S,3) f32, not rounded."""
+        part = rgb[self._rows, self._columns].astype(np.float32)  # (h,w,3)
+        height, width, _ = part.shape
+        rows = self._row_weights @ part.reshape(height, width * 3)  # (S,w·3)
+        by_colour = rows.reshape(self.size, width, 3).transpose(0, 2, 1)  # (S,3,w)
+        cells = by_colour.reshape(self.size * 3, width) @ self._column_weights  # (S·3,S)
+        picture: FloatArray = cells.reshape(self.size, 3, self.size).transpose(0, 2, 1)
+        return np.ascontiguousarray(picture)
+
+
+def _overlaps(start: float, length: float, size: int, pixels: int) -> tuple[slice, FloatArray]:
+    """Which pixels of one axis `size` cells cover, and the weight of each: (slice, (size,n) f32)."""
+    first = min(max(math.floor(start), 0), pixels - 1)
+    last = max(min(math.ceil(start + length), pixels), first + 1)
+    cells = start + length * np.arange(size + 1) / size  # (size+1,)
+    edges = np.arange(first, last + 1, dtype=np.float64)  # (n+1,)
+    edges[0], edges[-1] = -np.inf, np.inf  # the outermost pixels go on for ever
+    low = np.maximum(cells[:-1, None], edges[None, :-1])
+    high = np.minimum(cells[1:, None], edges[None, 1:])
+    weights = np.maximum(high - low, 0) * (size / length)
+    return slice(first, last), weights.astype(np.float32)
