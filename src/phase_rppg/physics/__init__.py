@@ -1,6 +1,24 @@
 """The hemodynamics of the paper as numbers: vessel, wave, oscillator, filter, bounds, and pulses."""
 
-from .oscillator import Oscillator, Vessel
+from .fir import Decay, decay, fir_length, truncation_bound, truncation_error
+from .identify import Identification, identify_forced, identify_free, identify_pulse
+from .oscillator import Oscillator, Vessel, spectral_radius
 from .pulse import Pulse, PulseConfig, pulse_wave
 
-__all__ = ["Oscillator", "Pulse", "PulseConfig", "Vessel", "pulse_wave"]
+__all__ = [
+    "Decay",
+    "Identification",
+    "Oscillator",
+    "Pulse",
+    "PulseConfig",
+    "Vessel",
+    "decay",
+    "fir_length",
+    "identify_forced",
+    "identify_free",
+    "identify_pulse",
+    "pulse_wave",
+    "spectral_radius",
+    "truncation_bound",
+    "truncation_error",
+]
