@@ -1,0 +1,27 @@
+"""OMIT: an orthogonal basis of the colours by QR; what is orthogonal to its first axis carries the pulse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import RgbTrace, Waveform
+from . import common
+
+NAME = "omit"
+CITATION = (
+    "C. Álvarez Casado, M. Bordallo López, "
+    '"Face2PPG: An unsupervised pipeline for blood volume pulse extraction from faces", '
+    "IEEE J. Biomed. Health Inform. 27(11), 2023"
+)
+INPUT = "trace"
+
+
+def extract(trace: RgbTrace) -> Waveform:
+    """Green of (I − q·qᵀ)·C, where q is the first column of Q in the QR decomposition of the colours C
+    (3,T).
+    """
+    values = common.colours(trace)
+    q, _ = np.linalg.qr(values.T)  # Q (3,3)
+    direction = q[:, 0]
+    rest = values - np.outer(values @ direction, direction)
+    return common.wave_on_clock_of(trace, -common.pulse_band(rest[:, 1], trace.fps))
