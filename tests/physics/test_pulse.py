@@ -24,10 +24,11 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def peak_bpm(values: np.ndarray, fps: float) -> float:
-    """The strongest line of a long, finely padded spectrum."""
+    """The strongest line of a finely padded spectrum, from 35 to 220 bpm (breathing lies below)."""
     size = 1 << 17
     power = np.abs(np.fft.rfft(values * np.hanning(len(values)), size)) ** 2
-    return float(60 * np.fft.rfftfreq(size, 1 / fps)[power.argmax()])
+    bpm = 60 * np.fft.rfftfreq(size, 1 / fps)
+    return float(bpm[np.argmax(power * ((bpm > 35) & (bpm < 220)))])
 
 
 @given(st.floats(40, 200), seeds)
@@ -82,7 +83,7 @@ def test_a_typical_beat_is_one_high_and_rises_faster_than_it_falls(bpm: float, s
     assert slope.max() > 1.3 * -slope.min()
     # The foot comes first: at the beat the wave is low, an upstroke later it is high.
     inner = pulse.beat_times_s[1:-1]
-    assert (pulse.at(inner + config.upstroke_s) - pulse.at(inner) > 0.8).all()
+    assert (pulse.at(inner + config.upstroke_s * config.pace) - pulse.at(inner) > 0.8).all()
 
 
 def test_the_reflected_wave_makes_a_second_hump() -> None:
@@ -104,7 +105,7 @@ def test_breathing_moves_the_rate_and_the_strength() -> None:
     assert pulse.bpm.max() / pulse.bpm.mean() == pytest.approx(1.1, abs=0.02)
     pulse = pulse_wave(replace(still, breathing_strength=0.3), 120, 30, rng(1))
     beats = pulse.beat_times_s[1:-1]
-    heights = pulse.at(beats + still.upstroke_s) - pulse.at(beats)
+    heights = pulse.at(beats + still.upstroke_s * still.pace) - pulse.at(beats)
     assert np.corrcoef(heights, np.interp(beats, pulse.t_s, pulse.breathing))[0, 1] < -0.9
 
 
@@ -135,7 +136,7 @@ def test_an_ectopic_beat_is_early_weak_and_followed_by_a_full_pause() -> None:
     assert (intervals[short] >= 0.5).all()
     early = pulse.beat_times_s[short + 1]
     normal = pulse.beat_times_s[short]
-    rise = config.upstroke_s
+    rise = config.upstroke_s * config.pace
     assert (
         pulse.at(early + rise) - pulse.at(early) < 0.8 * (pulse.at(normal + rise) - pulse.at(normal))
     ).all()
@@ -169,7 +170,7 @@ def test_it_can_be_read_on_an_irregular_clock_but_not_far_outside() -> None:
 
 def test_it_starts_in_full_swing() -> None:
     pulse = pulse_wave(replace(STEADY, bpm=60, damping=1.5, upstroke_s=0.3), 10, 240, rng(3))
-    np.testing.assert_allclose(pulse.values[:240], pulse.values[240:480], atol=0.02)
+    np.testing.assert_allclose(pulse.values[:240], pulse.values[240:480], atol=0.03)
 
 
 def test_the_vessel_peaks_when_it_should() -> None:
@@ -178,7 +179,7 @@ def test_the_vessel_peaks_when_it_should() -> None:
         pulse = pulse_wave(config, 10, 240, rng(4))
         foot = pulse.beat_times_s[1]
         window = np.arange(0, 1, 1 / 240)
-        assert window[pulse.at(foot + window).argmax()] == pytest.approx(0.15, abs=0.02)
+        assert window[pulse.at(foot + window).argmax()] == pytest.approx(0.15 * config.pace, abs=0.02)
         assert vessel_oscillator(config).damping_ratio == pytest.approx(damping)
 
 

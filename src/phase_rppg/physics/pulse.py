@@ -21,7 +21,7 @@ from .oscillator import Oscillator, convolve, positive
 INTERNAL_FPS = 240.0
 MARGIN_S = 4.0  # built beyond both ends of what was asked for, or four beats if that is longer
 _RATE_FPS = 16.0  # the rate changes slowly: its own, coarse clock
-_REFERENCE_INTERVAL_S = 0.85  # the beat interval at which `dicrotic_delay_s` holds
+_REFERENCE_INTERVAL_S = 0.85  # the beat interval at which the times of one beat hold
 _ACCEPTED: dict[str, tuple[float, float]] = {
     "bpm": (30, 250), "rsa": (0, 0.4), "hrv_s": (0, 0.3), "drift_bpm": (0, 60), "ectopic_rate": (0, 0.5),
     "breathing_hz": (0.03, 1.5), "breathing_jitter": (0, 0.5), "breathing_strength": (0, 0.9),
@@ -32,7 +32,11 @@ _ACCEPTED: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class PulseConfig:
-    """How a heart beats and what one beat looks like."""
+    """How a heart beats and what one beat looks like.
+
+    The times of one beat hold at an interval of 0.85 s and scale with the square root of the interval: a
+    fast heart also pushes faster.
+    """
 
     bpm: float = 72.0  # mean rate
     rsa: float = 0.04  # respiratory sinus arrhythmia: peak change of the rate, as a fraction of it
@@ -46,7 +50,7 @@ class PulseConfig:
     damping: float = 1.0  # ζ = α/2ω of the vessel: below 1 it rings, above 1 it creeps
     push_s: float = 0.08  # how long the heart pushes
     dicrotic: float = 0.35  # strength of the reflected wave, as a fraction of the push
-    dicrotic_delay_s: float = 0.27  # how late it arrives at 0.85 s per beat; scales with √interval
+    dicrotic_delay_s: float = 0.27  # how late it arrives after the push
 
     def __post_init__(self) -> None:
         for name, (low, high) in _ACCEPTED.items():
@@ -54,15 +58,20 @@ class PulseConfig:
             if not (isinstance(value, (int, float, np.number)) and low <= value <= high):
                 raise ArgumentError(name, value, f"{low:g} to {high:g}")
 
+    @property
+    def pace(self) -> float:
+        """By how much the times of one beat are stretched at the mean rate."""
+        return math.sqrt(60 / self.bpm / _REFERENCE_INTERVAL_S)
+
     def with_random_shape(self, rng: np.random.Generator) -> PulseConfig:
         """The same heart in another person: upstroke, damping, reflected wave and breathing redrawn."""
         return replace(
             self,
-            upstroke_s=rng.uniform(0.1, 0.2),
+            upstroke_s=rng.uniform(0.12, 0.2),
             damping=rng.uniform(0.7, 1.4),
             push_s=rng.uniform(0.05, 0.11),
-            dicrotic=rng.uniform(0.1, 0.45),
-            dicrotic_delay_s=rng.uniform(0.22, 0.36),
+            dicrotic=rng.uniform(0.1, 0.4),
+            dicrotic_delay_s=rng.uniform(0.2, 0.32),
             breathing_strength=rng.uniform(0.0, 0.2),
             breathing_jitter=rng.uniform(0.03, 0.2),
         )
@@ -185,16 +194,19 @@ def _wave(
     samples = math.ceil((end_s - start_s) * INTERNAL_FPS) + 1
     interval_s = np.diff(beats_s, append=2 * beats_s[-1] - beats_s[-2])
     delay_s = config.dicrotic_delay_s * np.sqrt(interval_s / _REFERENCE_INTERVAL_S)
-    force = _pushes(beats_s, strength, config.push_s, start_s, samples)
-    force += _pushes(beats_s + delay_s, config.dicrotic * strength, config.push_s, start_s, samples)
-    vessel = vessel_oscillator(config)
-    memory = min(samples, math.ceil(MARGIN_S * INTERNAL_FPS))
-    return convolve(vessel.kernel(memory), force)
+    push_s = config.push_s * config.pace
+    reflected = strength * config.dicrotic * min(config.pace, 1)  # a fast heart leaves it no room
+    force = _pushes(beats_s, strength, push_s, start_s, samples)
+    force += _pushes(beats_s + delay_s, reflected, push_s, start_s, samples)
+    memory = min(samples, math.ceil(-start_s * INTERNAL_FPS))
+    return convolve(vessel_oscillator(config).kernel(memory), force)
 
 
 def vessel_oscillator(config: PulseConfig) -> Oscillator:
-    """The oscillator whose answer to a push peaks `upstroke_s` after the foot."""
-    rise_s = max(config.upstroke_s - config.push_s / 2, 0.02)  # the middle of the push to the peak
+    """The oscillator whose answer to a push peaks `upstroke_s` (at this pace) after the foot."""
+    rise_s = config.pace * max(
+        config.upstroke_s - config.push_s / 2, 0.02
+    )  # the middle of the push to the peak
     zeta = config.damping
     if abs(zeta - 1) < 1e-6:
         omega = 1 / rise_s
