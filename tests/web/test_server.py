@@ -1,0 +1,195 @@
+"""The server gives its own files to this computer, and nothing to anyone else."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from phase_rppg.cli import run
+from phase_rppg.errors import InputError, OutputError, UsageError
+from phase_rppg.fileio import sha256
+from phase_rppg.web import PageServer, assets
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    folder = tmp_path / "page"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<!doctype html><title>page</title>")
+    (folder / "assets" / "app.js").write_text("export {}")
+    (tmp_path / "secret.txt").write_text("secret")
+    return folder
+
+
+@pytest.fixture
+def server(page: Path) -> Iterator[PageServer]:
+    with PageServer(assets.catalogue(page), port=0) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def ask(
+    server: PageServer, path: str, method: str = "GET", host: str | None = None, body: bytes | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    connection.putheader("Host", host or f"127.0.0.1:{server.server_port}")
+    if body is not None:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders()
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response, content
+
+
+def raw(server: PageServer, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while block := connection.recv(65536):
+            answer += block
+    return answer
+
+
+def test_it_gives_out_the_page_and_the_very_networks_of_python(server: PageServer) -> None:
+    response, content = ask(server, "/")
+    assert response.status == 200
+    assert b"<title>page</title>" in content
+    assert response.getheader("Content-Type", "").startswith("text/html")
+    assert ask(server, "/assets/app.js?v=1")[0].getheader("Content-Type", "").startswith("text/javascript")
+    response, content = ask(server, "/models/face/yunet.onnx")
+    assert content == assets.DETECTOR.read_bytes()
+    index = json.loads(ask(server, "/models/index.json")[1])
+    assert index["models/face/yunet.onnx"] == sha256(assets.DETECTOR)
+    assert any(name.startswith("models/calibration/") for name in index)
+
+
+def test_it_listens_on_the_loopback_address_only(server: PageServer) -> None:
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/models/index.json"])
+def test_every_answer_forbids_talking_to_others(server: PageServer, path: str) -> None:
+    response, _ = ask(server, path)
+    policy = response.getheader("Content-Security-Policy", "")
+    assert "default-src 'none'" in policy
+    assert "http" not in policy  # no other place is named anywhere
+    assert "unsafe-inline" not in policy
+    assert response.getheader("Cross-Origin-Opener-Policy") == "same-origin"
+    assert response.getheader("Cross-Origin-Embedder-Policy") == "require-corp"
+    assert response.getheader("X-Content-Type-Options") == "nosniff"
+    assert not [name for name, _ in response.getheaders() if name.lower().startswith("access-control-")]
+
+
+OUTSIDE = (
+    "/../secret.txt /assets/../../secret.txt /%2e%2e/secret.txt /..%2fsecret.txt //etc/passwd /etc/passwd "
+    "/assets/..\\..\\secret.txt /assets /assets/ /index.html/ /\x7f /assets/app.js%00 http://127.0.0.1/ "
+    "index.html * /models/../index.html /server.py"
+).split()
+FOREIGN = ("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.nip.io:{port}", "")
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_what_is_not_in_the_catalogue_does_not_exist(server: PageServer, path: str) -> None:
+    host = f"127.0.0.1:{server.server_port}"
+    answer = raw(
+        server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode("latin-1")
+    )
+    assert answer.split(b" ", 2)[1] in (b"400", b"404")
+    assert b"secret" not in answer.split(b"\r\n\r\n", 1)[1]
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+def test_a_foreign_host_is_refused(server: PageServer, host: str) -> None:
+    name = host.format(port=server.server_port)
+    answer = raw(server, f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 421")
+    assert b"<title>" not in answer
+
+
+def test_no_host_or_two_hosts_are_refused(server: PageServer) -> None:
+    ours = f"Host: 127.0.0.1:{server.server_port}\r\n"
+    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 421")
+    assert raw(server, f"GET / HTTP/1.1\r\n{ours}{ours}\r\n".encode()).startswith(b"HTTP/1.1 421")
+    assert b"<title>" not in raw(server, b"GET /\r\n")
+
+
+def test_localhost_is_the_same_place(server: PageServer) -> None:
+    assert ask(server, "/", host=f"localhost:{server.server_port}")[0].status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
+def test_methods_that_would_change_something_are_refused(server: PageServer, method: str) -> None:
+    response, _ = ask(server, "/", method)
+    assert response.status == 405
+    assert response.getheader("Allow") == "GET, HEAD"
+
+
+def test_unheard_of_methods_are_refused(server: PageServer) -> None:
+    assert ask(server, "/", "BREW")[0].status == 501
+
+
+def test_bodies_are_refused_unread(server: PageServer) -> None:
+    assert ask(server, "/", body=b"x")[0].status == 413
+    assert ask(server, "/", "POST", body=b"x" * 10)[0].status == 405
+    host = f"Host: 127.0.0.1:{server.server_port}\r\n"
+    huge = raw(server, f"GET / HTTP/1.1\r\n{host}Content-Length: 99999999999\r\n\r\n".encode())
+    assert huge.startswith(b"HTTP/1.1 413")
+    chunked = raw(server, f"GET / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n".encode())
+    assert chunked.startswith(b"HTTP/1.1 413")
+    assert ask(server, "/")[0].status == 200  # and it goes on serving
+
+
+def test_endless_addresses_and_headers_are_refused(server: PageServer) -> None:
+    assert raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 414")
+    many = b"".join(b"X-%d: 1\r\n" % i for i in range(300))
+    assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
+
+
+def test_head_sends_no_body(server: PageServer) -> None:
+    response, content = ask(server, "/", "HEAD")
+    assert response.status == 200
+    assert content == b""
+
+
+def test_a_taken_port_is_a_usage_error(server: PageServer) -> None:
+    with pytest.raises(UsageError, match="--port"):
+        PageServer({}, server.server_port)
+
+
+def test_a_page_that_is_not_built_says_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="scripts/build-web"):
+        assets.catalogue(tmp_path)
+
+
+def test_the_export_holds_every_file_and_touches_no_other_folder(page: Path, tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "site"
+    count = assets.export(target, page)
+    written = {file.relative_to(target).as_posix() for file in target.rglob("*") if file.is_file()}
+    assert written == set(assets.catalogue(page))
+    assert count == len(written)
+    with pytest.raises(OutputError, match="empty"):
+        assets.export(target, page)
+    assert [file.name for file in target.parent.iterdir()] == ["site"]
+
+
+def test_an_export_to_an_impossible_place_is_one_line(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(assets, "PAGE", page)
+    monkeypatch.setattr("phase_rppg.web.export", lambda target: assets.export(target, page))
+    (tmp_path / "file").write_text("")
+    assert run(["live", "--export", str(tmp_path / "file")]) == 4
+    assert run(["live", "--export", str(tmp_path / "file" / "below")]) == 4
+    assert all("cannot write" in line for line in capsys.readouterr().err.splitlines())
