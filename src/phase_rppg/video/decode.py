@@ -68,15 +68,14 @@ class VideoFile:
             self._check_end(info, clock)
 
     def _check_end(self, info: VideoInfo, clock: _Clock) -> None:
+        hint = "the file was cut off: copy it again to have the rest"
+        if info.frame_count and clock.count < (1 - _MISSING_END) * info.frame_count - 2:
+            raise VideoError(self.path, f"ends after {clock.count} of {info.frame_count} frames", hint)
         if info.duration_s is None or self.fps is not None or clock.without_stamp:
             return
         reached_s = clock.last_s + clock.step_s
         if info.duration_s - reached_s > max(_MISSING_END * info.duration_s, 2 * clock.step_s):
-            raise VideoError(
-                self.path,
-                f"ends after {reached_s:.1f} s of {info.duration_s:.1f} s",
-                "the file was cut off: copy it again to have the rest",
-            )
+            raise VideoError(self.path, f"ends after {reached_s:.1f} s of {info.duration_s:.1f} s", hint)
 
 
 @dataclass(frozen=True)
@@ -116,21 +115,21 @@ class _Clock:
         self.without_stamp = 0
         self.backwards = 0
         self._origin_s = math.nan
-        self._count = 0
+        self.count = 0
         self._rate_is_known = bool(fps or header_fps)
 
     def read(self, stamp_s: float) -> float | None:
         """The time of the next frame, or None when it is not later than the one before it."""
-        self._count += 1
+        self.count += 1
         if self.even_step_s is not None:
-            self.last_s = (self._count - 1) * self.even_step_s
+            self.last_s = (self.count - 1) * self.even_step_s
             return self.last_s
         if math.isnan(stamp_s):
             self.without_stamp += 1
-            t_s = 0.0 if self._count == 1 else self.last_s + self.step_s
+            t_s = 0.0 if self.count == 1 else self.last_s + self.step_s
         else:
             if math.isnan(self._origin_s):
-                self._origin_s = stamp_s if self._count == 1 else stamp_s - self.last_s - self.step_s
+                self._origin_s = stamp_s if self.count == 1 else stamp_s - self.last_s - self.step_s
             t_s = stamp_s - self._origin_s
         if t_s <= self.last_s:
             self.backwards += 1
@@ -143,12 +142,12 @@ class _Clock:
         if self.without_stamp:
             source = "of the header" if self._rate_is_known else "assumed"
             found.append(
-                f"{self.without_stamp} of {self._count} frames have no timestamp: "
+                f"{self.without_stamp} of {self.count} frames have no timestamp: "
                 f"{1 / self.step_s:.4g} frames per second {source} were used"
             )
         if self.backwards:
             found.append(
-                f"{self.backwards} of {self._count} frames were not later than the one before: left out"
+                f"{self.backwards} of {self.count} frames were not later than the one before: left out"
             )
         return found
 

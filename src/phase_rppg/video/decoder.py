@@ -167,6 +167,10 @@ def serve(commands: IO[bytes], answers: IO[bytes]) -> None:
             container, stream = open_video(job["video"])
             pictures = video_pictures(container, stream, damage)
         first, first_s = next(pictures, (None, math.nan))
+        if first is None and stream is not None and not stream.codec_context.width:
+            raise Refused(
+                "states a picture size that is not possible", "the header is damaged, or it is too large"
+            )
         if first is None:
             raise Refused("holds no picture that can be decoded", "the file may be cut off or damaged")
         check_size(first.width, first.height)

@@ -1,0 +1,140 @@
+"""A camera as a source of frames: v4l2 on Linux, AVFoundation on macOS, DirectShow on Windows."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import VideoError
+from ..types import Frame
+
+SILENCE_S = 5.0  # a camera that sends nothing for so long is lost
+_BACKLOG = 4  # pictures kept for a slow reader; older ones are dropped, because live means now
+
+
+@dataclass
+class Camera:
+    """A live camera; frames come as they are taken, and the oldest are dropped when nobody reads.
+
+    `device` is a number (0 is the first camera) or the system's own name ("/dev/video2", "video=Webcam").
+    When the camera cannot be opened or goes away, `frames` raises a VideoError that says so; `state` tells
+    the same to a display: "closed", "running" or "lost". `driver` names another PyAV input format.
+    """
+
+    device: int | str = 0
+    width: int = 640
+    height: int = 480
+    fps: float = 30.0
+    driver: str | None = None
+    silence_s: float = SILENCE_S
+    state: str = field(default="closed", init=False)
+    dropped: int = field(default=0, init=False)  # pictures that came while the reader was busy
+
+    def frames(self) -> Iterator[Frame]:
+        """Open the camera and yield its frames until the caller stops or the camera is lost."""
+        waiting: queue.Queue[Any] = queue.Queue(_BACKLOG)
+        stop = threading.Event()
+        threading.Thread(target=self._read, args=(waiting, stop), daemon=True).start()
+        self.state, self.dropped = "running", 0
+        origin_s, last_s, rotation = math.nan, -math.inf, 0
+        try:
+            while True:
+                try:
+                    item = waiting.get(timeout=self.silence_s)
+                except queue.Empty:
+                    item = self._lost(f"sent no picture for {self.silence_s:g} s")
+                if isinstance(item, VideoError):
+                    self.state = "lost"
+                    raise item
+                picture, arrival_s = item
+                taken_s = arrival_s if picture.time is None else float(picture.time)
+                if math.isnan(origin_s):
+                    origin_s, rotation = taken_s, round(picture.rotation / 90)
+                if taken_s - origin_s <= last_s:
+                    continue
+                last_s = taken_s - origin_s
+                rgb = picture.to_ndarray(format="rgb24")
+                yield Frame(np.rot90(rgb, rotation) if rotation else rgb, last_s)
+        finally:
+            stop.set()
+            if self.state == "running":
+                self.state = "closed"
+
+    def _open(self) -> Any:
+        import av
+
+        name, driver, options = self._address()
+        try:
+            return av.open(name, format=driver, options=options)
+        except (av.FFmpegError, OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise VideoError(
+                f"camera {self.device}",
+                f"cannot be opened ({reason})",
+                "check that it is connected, allowed, and not used by another program",
+            ) from None
+
+    def _address(self) -> tuple[str, str, dict[str, str]]:
+        """The camera in the system's own terms: (name, driver, options)."""
+        options = {"video_size": f"{self.width}x{self.height}", "framerate": f"{self.fps:g}"}
+        if self.driver is not None:
+            return str(self.device), self.driver, {}
+        if sys.platform == "darwin":
+            return f"{self.device}:none", "avfoundation", options
+        if sys.platform == "win32":
+            return (
+                self.device if isinstance(self.device, str) else _windows_name(self.device),
+                "dshow",
+                options,
+            )
+        name = f"/dev/video{self.device}" if isinstance(self.device, int) else self.device
+        return name, "v4l2", options
+
+    def _read(self, waiting: queue.Queue[Any], stop: threading.Event) -> None:
+        """Runs in a thread: take pictures from the camera, the newest wins; the last item is an error."""
+        import av
+
+        try:
+            with self._open() as container:
+                for picture in container.decode(video=0):
+                    if stop.is_set():
+                        return
+                    self._put(waiting, (picture, time.monotonic()))
+            self._put(waiting, self._lost("stopped sending pictures"))
+        except VideoError as error:
+            self._put(waiting, error)
+        except (av.FFmpegError, OSError, IndexError) as error:
+            self._put(waiting, self._lost(f"was lost ({getattr(error, 'strerror', None) or error})"))
+
+    def _put(self, waiting: queue.Queue[Any], item: Any) -> None:
+        while True:
+            try:
+                return waiting.put_nowait(item)
+            except queue.Full:
+                with contextlib.suppress(queue.Empty):
+                    waiting.get_nowait()
+                    self.dropped += 1
+
+    def _lost(self, problem: str) -> VideoError:
+        return VideoError(f"camera {self.device}", problem, "check the cable and start again")
+
+
+def _windows_name(index: int) -> str:
+    """DirectShow knows cameras by name only."""
+    import av
+
+    names = [device.description or device.name for device in av.enumerate_input_devices("dshow")]
+    if not 0 <= index < len(names):
+        raise VideoError(
+            f"camera {index}", f"there are {len(names)} cameras", "connect one, or give its name"
+        )
+    return f"video={names[index]}"

@@ -1,0 +1,102 @@
+"""What is written can be read back: pixels, times, rotation; and nothing half-written stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phase_rppg.errors import ArgumentError, OutputError
+from phase_rppg.types import ByteArray
+from phase_rppg.video.decode import VideoFile
+from phase_rppg.video.encode import write_video
+
+
+def noise(count: int, height: int = 48, width: int = 64) -> list[ByteArray]:
+    return list(np.random.default_rng(0).integers(0, 256, (count, height, width, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("name", ["clip.mkv", "clip.avi"])
+def test_raw_video_keeps_every_pixel(tmp_path: Path, name: str) -> None:
+    frames = noise(5, 50, 70)
+    assert write_video(tmp_path / name, frames, 25, codec="raw") == 5
+    back = [frame.rgb for frame in VideoFile(tmp_path / name).frames()]
+    assert np.array_equal(back, frames)
+
+
+@pytest.mark.parametrize(("name", "codec"), [("a.mp4", "h264"), ("a.avi", "mjpeg"), ("a.y4m", "raw")])
+def test_lossy_video_keeps_mean_colour_and_clock(tmp_path: Path, name: str, codec: str) -> None:
+    frames = [np.full((48, 64, 3), (150 + i, 100, 80), np.uint8) for i in range(20)]
+    write_video(tmp_path / name, frames, 29.97, codec=codec)
+    back = list(VideoFile(tmp_path / name).frames())
+    assert len(back) == 20
+    np.testing.assert_allclose([f.t_s for f in back], np.arange(20) / 29.97, atol=1e-3)
+    np.testing.assert_allclose([f.rgb.mean((0, 1)) for f in back], [f.mean((0, 1)) for f in frames], atol=3)
+
+
+@settings(max_examples=5, deadline=None)
+@given(gaps=st.lists(st.floats(0.005, 2.0), min_size=3, max_size=12))
+def test_uneven_clocks_survive(tmp_path_factory: pytest.TempPathFactory, gaps: list[float]) -> None:
+    t_s = np.cumsum(gaps)
+    path = tmp_path_factory.mktemp("v") / "uneven.mp4"
+    write_video(path, noise(len(t_s)), t_s=t_s)
+    np.testing.assert_allclose([f.t_s for f in VideoFile(path).frames()], t_s - t_s[0], atol=1e-4)
+
+
+def test_a_better_crf_is_closer(tmp_path: Path) -> None:
+    frames = noise(4)
+    errors = []
+    for crf in (10, 40):
+        write_video(tmp_path / "a.mp4", frames, 30, crf=crf)
+        back = np.array([f.rgb for f in VideoFile(tmp_path / "a.mp4").frames()], dtype=float)
+        errors.append(np.abs(back - frames).mean())
+    assert errors[0] < errors[1]
+
+
+def test_a_failure_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:
+    target = tmp_path / "clip.mp4"
+    target.write_bytes(b"old")
+
+    def broken() -> Iterator[ByteArray]:
+        yield from noise(2)
+        raise RuntimeError("the renderer failed")
+
+    with pytest.raises(RuntimeError):
+        write_video(target, broken(), 30)
+    assert target.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["clip.mp4"]
+
+
+def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError, match="cannot write"):
+        write_video(tmp_path / "file" / "clip.mp4", noise(1), 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a.mp4", {"frames": []}),
+        ("a.mp4", {"frames": [np.zeros((48, 64), np.uint8)]}),
+        ("a.mp4", {"frames": [np.zeros((49, 64, 3), np.uint8)]}),
+        ("a.mp4", {"frames": [np.zeros((48, 64, 3), np.uint8), np.zeros((48, 66, 3), np.uint8)]}),
+        ("a.mp4", {"fps": 0}),
+        ("a.mp4", {"fps": None}),
+        ("a.mp4", {"t_s": np.array([0.0, 1.0])}),
+        ("a.mp4", {"fps": None, "t_s": np.array([1.0, 0.5])}),
+        ("a.mp4", {"fps": None, "t_s": np.arange(9.0)}),
+        ("a.avi", {"fps": None, "t_s": np.array([0.0, 1.0]), "codec": "raw"}),
+        ("a.mp4", {"codec": "vp10"}),
+        ("a.txt", {}),
+        ("a.mp4", {"rotation": 45}),
+    ],
+)
+def test_wrong_calls_say_what_is_accepted(tmp_path: Path, name: str, change: dict[str, object]) -> None:
+    arguments: dict[str, object] = {"frames": noise(2), "fps": 30, **change}
+    with pytest.raises(ArgumentError, match="accepted"):
+        write_video(tmp_path / name, **arguments)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

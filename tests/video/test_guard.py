@@ -1,0 +1,92 @@
+"""A decoder that crashes or hangs costs its video, not our process; what came before is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phase_rppg.errors import VideoError
+from phase_rppg.video import decode, decoder, guard
+from phase_rppg.video.decode import VideoFile
+from phase_rppg.video.encode import write_video
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+
+
+@pytest.fixture
+def video(tmp_path: Path) -> Path:
+    path = tmp_path / "a.mkv"
+    frames = [np.full((64, 64, 3), i, np.uint8) for i in range(60)]
+    write_video(path, frames, 30, codec="raw")
+    return path
+
+
+def children(monkeypatch: pytest.MonkeyPatch) -> list[guard.GuardedDecoder]:
+    """The decoders that VideoFile starts from now on."""
+    started: list[guard.GuardedDecoder] = []
+
+    class Recorded(guard.GuardedDecoder):
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options)  # type: ignore[arg-type]
+            started.append(self)
+
+    monkeypatch.setattr(decode, "GuardedDecoder", Recorded)
+    return started
+
+
+@posix
+def test_a_crash_becomes_an_error_after_the_frames_that_came(
+    video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = children(monkeypatch)
+    frames = VideoFile(video).frames()
+    shades = [next(frames).rgb[0, 0, 0] for _ in range(3)]
+    os.kill(started[0]._child.pid, signal.SIGSEGV)
+    with pytest.raises(VideoError, match="SIGSEGV"):
+        shades.extend(frame.rgb[0, 0, 0] for frame in frames)
+    assert shades == list(range(len(shades)))
+
+
+@posix
+def test_a_hang_becomes_an_error(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "HANG_S", 0.4)
+    started = children(monkeypatch)
+    frames = VideoFile(video).frames()
+    next(frames)
+    os.kill(started[0]._child.pid, signal.SIGSTOP)
+    before = time.monotonic()
+    with pytest.raises(VideoError, match="no answer"):
+        list(frames)
+    assert time.monotonic() - before < 5
+
+
+def test_a_slow_reader_is_not_a_hang(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "HANG_S", 1.0)
+    frames = VideoFile(video).frames()
+    next(frames)
+    time.sleep(1.6)
+    assert len(list(frames)) == 59
+
+
+def test_no_child_outlives_its_reader(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = children(monkeypatch)
+    list(VideoFile(video).frames())
+    frames = VideoFile(video).frames()
+    next(frames)
+    del frames
+    assert len(started) == 2
+    assert all(child._child.poll() is not None for child in started)
+
+
+def test_the_child_imports_only_what_it_needs() -> None:
+    text = Path(decoder.__file__).read_text(encoding="utf-8")
+    top = {
+        line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))
+    }
+    assert top <= set(sys.stdlib_module_names)
