@@ -1,0 +1,232 @@
+"""Laws of the published networks: their sizes, and the parts they are made of."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phase_rppg import nn, registry
+from phase_rppg.errors import ArgumentError
+from phase_rppg.nn import can, count, factorizephys, prepare, rhythmformer
+from phase_rppg.nn.scan import selective_scan
+from phase_rppg.nn.tdc import TemporalDifferenceConv
+
+from .helpers import clip
+
+BASELINES = [name for name in registry.names("nn") if not name.startswith("phasenet")]
+few = settings(max_examples=12, deadline=None)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_parameters_are_those_of_the_release(name: str) -> None:
+    module = registry.load("nn", name)
+    assert count.parameters(module.build()) == module.REFERENCE_PARAMETERS
+
+
+# (parameters in millions, MACs in billions) of the efficiency table of the PHASE-Net paper at 128×128, 128
+# frames, and how far the exact count may be from it.
+EFFICIENCY = {
+    "physnet": (0.77, 56.1, 0.01, 0.02),
+    "deepphys": (7.50, 96.0, 0.01, 0.01),
+    "efficientphys": (7.40, 45.6, 0.01, 0.07),
+    "physformer": (7.38, 40.5, 0.01, 0.01),
+    # The table has the parameters of an early version; the release and its paper have 3.25 M.
+    "rhythmformer": (4.21, 28.8, 0.25, 0.08),
+    "contrast-phys": (0.85, 145.7, 0.02, 0.26),
+    # Counters that watch layers miss the 0.16 M of the Mamba layers, and their products.
+    "physmamba": (0.56, 47.3, 0.31, 0.06),
+}
+
+
+@pytest.mark.parametrize("name", EFFICIENCY)
+def test_size_and_work_agree_with_the_efficiency_table(name: str) -> None:
+    millions, billions, off_millions, off_billions = EFFICIENCY[name]
+    network = nn.build(name, size=128)
+    assert count.parameters(network) / 1e6 == pytest.approx(millions, rel=off_millions)
+    assert count.clip_macs(network, frames=32, size=128) * 4 / 1e9 == pytest.approx(
+        billions, rel=off_billions
+    )
+
+
+@pytest.mark.parametrize(("size", "parameters"), [(36, 532_899), (72, 2_228_643), (128, 7_504_291)])
+def test_the_dense_layer_of_deepphys_grows_with_the_picture(size: int, parameters: int) -> None:
+    assert count.parameters(nn.build("deepphys", size=size)) == parameters
+
+
+# --- what happens to the pixels ---
+
+
+def test_difference_is_relative_change_over_its_spread() -> None:
+    frames = clip(2, 6, size=8).movedim(-1, 2).double()
+    by_hand = (frames[:, 1:] - frames[:, :-1]) / (frames[:, 1:] + frames[:, :-1])
+    by_hand = by_hand / by_hand.flatten(1).std(1, correction=0).view(-1, 1, 1, 1, 1)
+    got = prepare.difference(frames)
+    torch.testing.assert_close(got[:, :-1], by_hand, rtol=1e-5, atol=1e-5)
+    assert (got[:, -1] == 0).all()
+
+
+def test_brightness_cancels_in_both_normalisations() -> None:
+    frames = clip(1, 6, size=8).movedim(-1, 2).double()
+    for normalise in (prepare.difference, prepare.standardise):
+        torch.testing.assert_close(normalise(frames * 0.4), normalise(frames), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_clip_without_any_change_gives_numbers(name: str) -> None:
+    module = registry.load("nn", name)
+    size = 72 if name == "factorizephys" else 32
+    with torch.no_grad():
+        wave = module.build(size=size).eval()(torch.full((1, 8, size, size, 3), 128.0)).wave
+    assert torch.isfinite(wave).all()
+
+
+@pytest.mark.parametrize("name", ["physnet", "physformer", "physmamba", "contrast-phys", "rhythmformer"])
+def test_lengths_that_do_not_divide_are_refused(name: str) -> None:
+    with pytest.raises(ArgumentError, match="steps of"):
+        nn.build(name, size=32)(clip(1, 13, size=32))
+
+
+# --- convolutional attention ---
+
+
+@few
+@given(frames=st.integers(2, 14), depth=st.integers(2, 6), channels=st.integers(3, 8))
+def test_a_shifted_frame_sees_its_neighbours_inside_its_window(
+    frames: int, depth: int, channels: int
+) -> None:
+    x = torch.randn(2 * frames, channels, 1, 1)
+    got = can.temporal_shift(x, frames, depth).view(2, frames, channels)
+    x, fold = x.view(2, frames, channels), channels // 3
+    for t in range(frames):
+        window = t // depth
+        after = x[:, t + 1] if t + 1 < frames and (t + 1) // depth == window else torch.zeros(2, channels)
+        before = x[:, t - 1] if t > 0 and (t - 1) // depth == window else torch.zeros(2, channels)
+        assert torch.equal(got[:, t, :fold], after[:, :fold])
+        assert torch.equal(got[:, t, fold : 2 * fold], before[:, fold : 2 * fold])
+        assert torch.equal(got[:, t, 2 * fold :], x[:, t, 2 * fold :])
+
+
+def test_a_soft_mask_sums_to_half_its_area() -> None:
+    mask = can.soft_mask(torch.rand(3, 1, 5, 7))
+    torch.testing.assert_close(mask.sum((-1, -2)), torch.full((3, 1), 17.5))
+
+
+# --- temporal differences ---
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.2, 0.7])
+def test_the_difference_convolution_is_a_convolution_minus_its_outer_frames(theta: float) -> None:
+    layer, x = TemporalDifferenceConv(4, theta), torch.randn(2, 4, 5, 3, 3)
+    weight = layer.conv.weight
+    outer = (weight[:, :, 0] + weight[:, :, 2]).sum((-1, -2))[..., None, None, None]
+    torch.testing.assert_close(layer(x), layer.conv(x) - theta * F.conv3d(x, outer), rtol=1e-4, atol=1e-5)
+
+
+# --- the selective scan ---
+
+
+def by_loop(
+    x: torch.Tensor, step: torch.Tensor, decay: torch.Tensor, into: torch.Tensor, out: torch.Tensor
+) -> torch.Tensor:
+    state, answers = torch.zeros(x.shape[0], *decay.shape, dtype=x.dtype), []
+    for place in range(x.shape[1]):
+        keep = torch.exp(step[:, place, :, None] * decay)
+        state = keep * state + (step * x)[:, place, :, None] * into[:, place, None]
+        answers.append((state * out[:, place, None]).sum(-1))
+    return torch.stack(answers, 1)
+
+
+@few
+@given(tokens=st.integers(1, 40), batch=st.integers(1, 2), seed=st.integers(0, 99))
+def test_the_scan_in_chunks_equals_the_loop_and_so_do_its_gradients(
+    tokens: int, batch: int, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    x, step, decay = draw(batch, tokens, 3), draw(batch, tokens, 3), draw(3, 2)
+    into, out = draw(batch, tokens, 2), draw(batch, tokens, 2)
+    inputs = (x, F.softplus(step), -decay.exp(), into, out)
+    chunked, looped = selective_scan(*inputs), by_loop(*inputs)
+    torch.testing.assert_close(chunked, looped)
+    leaves = (x, step, decay, into, out)
+    weight = torch.randn(looped.shape, generator=generator, dtype=torch.float64)
+    for got, expected in zip(
+        torch.autograd.grad((chunked * weight).sum(), leaves, retain_graph=True),
+        torch.autograd.grad((looped * weight).sum(), leaves),
+        strict=True,
+    ):
+        torch.testing.assert_close(got, expected)
+
+
+def test_the_scan_does_not_overflow_where_everything_is_forgotten() -> None:
+    tokens = 500
+    step = torch.full((1, tokens, 2), 50.0)
+    y = selective_scan(
+        torch.ones(1, tokens, 2), step, -torch.ones(2, 4), torch.ones(1, tokens, 4), torch.ones(1, tokens, 4)
+    )
+    torch.testing.assert_close(
+        y, torch.full_like(y, 200.0)
+    )  # only the present is left: Δ·B·x over four states
+
+
+# --- regions and factors ---
+
+
+@few
+@given(counts=st.tuples(*[st.integers(1, 3)] * 3), cells=st.tuples(*[st.integers(1, 3)] * 3))
+def test_cutting_into_regions_and_back_changes_nothing(
+    counts: tuple[int, int, int], cells: tuple[int, int, int]
+) -> None:
+    sides = [n * c for n, c in zip(counts, cells, strict=True)]
+    x = torch.randn(2, 5, *sides)
+    regions = rhythmformer._regions(x, counts, cells)
+    assert regions.shape == (2, counts[0] * counts[1] * counts[2], cells[0] * cells[1] * cells[2], 5)
+    assert torch.equal(rhythmformer._grid(regions, counts, cells), x)
+    torch.testing.assert_close(
+        regions[:, 0].mean(1), x[:, :, : cells[0], : cells[1], : cells[2]].mean((2, 3, 4))
+    )
+
+
+def test_one_time_course_is_found_again() -> None:
+    generator = torch.Generator().manual_seed(0)
+    course, weights = torch.rand(2, 20, 1, generator=generator), torch.rand(2, 30, 1, generator=generator)
+    series = course @ weights.transpose(1, 2)
+    torch.testing.assert_close(factorizephys.factorise(series), series, rtol=1e-3, atol=1e-4)
+
+
+def test_factors_are_only_sought_while_training() -> None:
+    network, pixels = nn.build("factorizephys", dropout=0.0), clip(1, 8, size=72)
+    with torch.no_grad():
+        plain = network.eval()(pixels).wave
+        network.factorisation.after.weight.mul_(-3)
+        assert torch.equal(network(pixels).wave, plain)
+        assert not torch.allclose(network.train()(pixels).wave, plain)
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_the_wave_of_contrast_phys_is_the_mean_of_its_block(places: int) -> None:
+    out = nn.build("contrast-phys", size=32, places=places).eval()(clip(2, 8, size=32))
+    assert out.latent is not None
+    assert out.latent.shape == (2, 8, places * places)
+    torch.testing.assert_close(out.wave, out.latent.mean(-1))
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "says"),
+    [
+        ("ts-can", {"depth": 1}, "depth"),
+        ("physformer", {"width": 30}, "width"),
+        ("rhythmformer", {"width": 30}, "width"),
+        ("rhythmformer", {"size": 160}, "steps of 64"),
+        ("contrast-phys", {"size": 32, "places": 3}, "places"),
+    ],
+)
+def test_impossible_builds_are_refused(name: str, overrides: dict[str, int], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        nn.build(name, **overrides)
