@@ -116,6 +116,15 @@ def test_epsilon_and_force_must_be_positive(bad: float) -> None:
         truncation_bound(oscillator, 10, bad)
 
 
+def test_hardly_any_damping_still_has_a_length_but_no_tail_to_sum() -> None:
+    oscillator = Oscillator(1e-5, 7.5, 1 / 30)
+    length = fir_length(oscillator, 1e-3, 1.0)
+    assert length > 10_000_000
+    assert truncation_bound(oscillator, length, 1.0) <= 1e-3
+    with pytest.raises(ArgumentError, match="rings"):
+        truncation_error(oscillator, 10, 1.0)
+
+
 def test_a_matrix_that_does_not_decay_is_refused() -> None:
     with pytest.raises(ArgumentError, match="spectral radius"):
         decay(np.eye(2))

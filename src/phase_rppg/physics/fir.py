@@ -22,6 +22,7 @@ from ..errors import ArgumentError
 from ..types import FloatArray
 from .oscillator import Oscillator, positive
 
+MAX_TAPS = 5_000_000  # of a kernel that is written out to sum its tail
 _EPS = float(np.finfo(np.float64).eps)
 # Where between the spectral radius and 1 we look for the best ρ.
 _GRID = np.concatenate([[0.0], np.logspace(-4, -0.05, 60)])
@@ -96,11 +97,16 @@ def decay(A: FloatArray, rho: float | None = None) -> Decay:
 
 def truncation_bound(oscillator: Oscillator, length: int, force_bound: float) -> float:
     """The most by which a filter of `length` taps can miss: K·M·‖C‖‖B‖·ρᴿ/(1−ρ), for the best ρ."""
+    pair = best_decay(oscillator, length)
+    return _scale(oscillator, force_bound) * pair.K * pair.rho**length / (1 - pair.rho)
+
+
+def best_decay(oscillator: Oscillator, length: int) -> Decay:
+    """Of all valid K and ρ, those that bound the truncation at `length` taps most tightly."""
     if length < 0:
         raise ArgumentError("length", length, "0 or more taps")
-    scale = _scale(oscillator, force_bound)
     pairs = Powers.of(oscillator.A).decays()
-    return min(scale * pair.K * pair.rho**length / (1 - pair.rho) for pair in pairs)
+    return min(pairs, key=lambda pair: math.log(pair.K / (1 - pair.rho)) + length * math.log(pair.rho))
 
 
 def fir_length(oscillator: Oscillator, eps: float, force_bound: float) -> int:
@@ -129,6 +135,8 @@ def truncation_errors(oscillator: Oscillator, longest: int, force_bound: float) 
     """The true worst case for every length 0 … longest, (longest+1,)."""
     steady = _scale(oscillator, force_bound)
     enough = max(fir_length(oscillator, 1e-9 * steady, force_bound), longest + 1)
+    if enough > MAX_TAPS:
+        raise ArgumentError("oscillator", f"one that rings for {enough} samples", f"at most {MAX_TAPS}")
     size = np.abs(oscillator.kernel(enough)) * force_bound
     tails: FloatArray = np.cumsum(size[::-1])[::-1]
     return tails[: longest + 1]

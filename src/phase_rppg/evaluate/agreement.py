@@ -1,0 +1,85 @@
+"""Do two ways of measuring agree? Bland and Altman's numbers.
+
+J. M. Bland and D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical
+measurement", Lancet 1986: the bias, the limits between which 95 % of the differences lie, and how sure we
+are of each. Differences are estimate minus truth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..types import FloatArray
+from .metrics import Interval, paired
+
+
+@dataclass(frozen=True, slots=True)
+class BlandAltman:
+    """Bias and limits of agreement, in the unit of what was measured."""
+
+    count: int
+    bias: float
+    sd: float  # of the differences, n − 1
+    lower: float  # bias − 1.96 sd
+    upper: float  # bias + 1.96 sd
+    bias_interval: Interval
+    lower_interval: Interval
+    upper_interval: Interval
+
+
+def bland_altman(
+    estimate: FloatArray, truth: FloatArray, *, level: float = 0.95, limits: float = 0.95
+) -> BlandAltman:
+    """Bias and limits of agreement of paired readings, with confidence intervals by Student's t.
+
+    The standard error of a limit is s √(1/n + z²/2(n−1)), of which the paper's √(3s²/n) is the rounded form.
+    """
+    from scipy import stats
+
+    left, right = paired(estimate, truth, least=2)
+    for name, value in (("level", level), ("limits", limits)):
+        if not 0 < value < 1:
+            raise ArgumentError(name, value, f"0 < {name} < 1")
+    differences = left - right
+    count = len(differences)
+    bias, sd = float(differences.mean()), float(differences.std(ddof=1))
+    reach = float(stats.norm.ppf((1 + limits) / 2))
+    t = float(stats.t.ppf((1 + level) / 2, count - 1))
+    bias_margin = t * sd / math.sqrt(count)
+    limit_margin = t * sd * math.sqrt(1 / count + reach**2 / (2 * (count - 1)))
+
+    def around(centre: float, margin: float) -> Interval:
+        return Interval(centre - margin, centre + margin, level)
+
+    lower, upper = bias - reach * sd, bias + reach * sd
+    return BlandAltman(
+        count=count,
+        bias=bias,
+        sd=sd,
+        lower=lower,
+        upper=upper,
+        bias_interval=around(bias, bias_margin),
+        lower_interval=around(lower, limit_margin),
+        upper_interval=around(upper, limit_margin),
+    )
+
+
+def proportional_bias(estimate: FloatArray, truth: FloatArray) -> float | None:
+    """Slope of the differences over the means: 0 if errors do not grow with the rate; None if undefined."""
+    left, right = paired(estimate, truth, least=2)
+    means = (left + right) / 2
+    spread = means - means.mean()
+    total = float(spread @ spread)
+    if total <= 1e-24 * float(means @ means):
+        return None
+    return float(spread @ (left - right) / total)
+
+
+def means_and_differences(estimate: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a Bland–Altman plot shows: the mean of each pair, and estimate minus truth."""
+    left, right = paired(estimate, truth)
+    return np.asarray((left + right) / 2), np.asarray(left - right)
