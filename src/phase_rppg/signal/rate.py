@@ -19,7 +19,9 @@ from .resample import bridge
 BAND_HZ = (0.66, 3.34)  # 40–200 bpm
 TOOLBOX_BAND_HZ = (0.6, 3.3)
 TOOLBOX_DETREND = 100.0
-HARMONIC_WEIGHT = 0.5  # how much a visible first harmonic speaks for a peak
+HARMONIC_WEIGHT = 0.2  # how much a visible first harmonic speaks for a peak
+# Hearts are rarely near the ends of the band, noise is strongest at its low end: a broad log-normal weight.
+TYPICAL_BPM, TYPICAL_SPREAD = 90.0, 0.5
 MIN_CYCLES = 3.0  # fewer cycles than this do not make a rate
 _PADDED_STEP_HZ = 0.5 / 60  # the padded spectrum is at least this fine
 _LINE_HALF_WIDTH_HZ = 0.1  # de Haan and Jeanne's definition of the line, for long windows
@@ -42,13 +44,13 @@ class Spectrum:
         return np.asarray(np.interp(hz, self.hz, self.power, right=0.0))
 
     def evidence(self, hz: FloatArray) -> FloatArray:
-        """Power of a pulse at `hz`: its line, plus the first harmonic as far as the line itself is there.
+        """Power of a pulse at `hz`: its line and, if weaker than the line, its first harmonic; times the
+        prior.
 
-        The harmonic never counts for more than the line, so half the true rate gains nothing from the true
-        line.
+        A harmonic stronger than its line is more likely the true line, with noise at half its rate.
         """
-        line = self.at(hz)
-        return line + HARMONIC_WEIGHT * np.minimum(line, self.at(2 * np.asarray(hz)))
+        line, harmonic = self.at(hz), self.at(2 * np.asarray(hz))
+        return prior(hz) * (line + HARMONIC_WEIGHT * np.where(harmonic < line, harmonic, 0.0))
 
     def line_mask(self, hz: float) -> BoolArray:
         """Which frequencies belong to the line at `hz`: ±0.1 Hz, or the width that a short window has."""
@@ -64,6 +66,12 @@ class Peak:
     power: float  # 0–1: share of the band's power within the line
     snr_db: float  # line and first harmonic over the rest of the band
     sigma_bpm: float  # spread of the rate that the noise beside the line explains
+
+
+def prior(hz: FloatArray) -> FloatArray:
+    """How plausible a rate is before anything was seen: 1 at 90 bpm, a quarter at the ends of the band."""
+    distance = np.log(np.maximum(hz, 1e-3) * 60 / TYPICAL_BPM) / TYPICAL_SPREAD
+    return np.exp(-0.5 * distance**2)
 
 
 def spectrum(

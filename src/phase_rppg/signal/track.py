@@ -24,7 +24,7 @@ class TrackModel:
     """How strongly a spectrum speaks, and how fast a heart may change."""
 
     sharpness: float = 6.0  # exponent of the evidence of one whole window
-    drift_bpm: float = 2.0  # typical change of the rate in one second
+    drift_bpm: float = 1.5  # typical change of the rate in one second
     jump: float = 1e-3  # chance per second that the path starts anew anywhere
     memory_s: float = 10.0  # windows that overlap share evidence: a step of s seconds counts s / memory_s
 
