@@ -108,13 +108,10 @@ def mape(estimate: FloatArray, truth: FloatArray) -> Score:
 def pearson(estimate: FloatArray, truth: FloatArray) -> Score | None:
     """Pearson's correlation; None below three readings or when one side is constant."""
     left, right = paired(estimate, truth)
-    if len(left) < 3:
+    a, b = _centred(left), _centred(right)
+    if len(left) < 3 or a is None or b is None:
         return None
-    a, b = left - left.mean(), right - right.mean()
-    size_a, size_b = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    if size_a <= 1e-12 * np.linalg.norm(left) or size_b <= 1e-12 * np.linalg.norm(right):
-        return None
-    r = float(np.clip(a / size_a @ (b / size_b), -1, 1))
+    r = float(np.clip(a @ b, -1, 1))
     return Score(r, math.sqrt((1 - r**2) / (len(left) - 2)))
 
 
@@ -127,12 +124,11 @@ def within(estimate: FloatArray, truth: FloatArray, bpm: float = WITHIN_BPM) -> 
 def macc(prediction: FloatArray, reference: FloatArray) -> float:
     """Largest |correlation| of two waves (T,) over all circular lags; 0 when one of them is flat."""
     left, right = paired(prediction, reference, least=2)
-    a, b = left - left.mean(), right - right.mean()
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    if size <= 1e-24 * max(float(np.linalg.norm(left) * np.linalg.norm(right)), 1e-200):
+    a, b = _centred(left), _centred(right)
+    if a is None or b is None:
         return 0.0
     lags = np.fft.irfft(np.fft.rfft(a) * np.conj(np.fft.rfft(b)), len(a))
-    return min(float(np.abs(lags).max() / size), 1.0)
+    return min(float(np.abs(lags).max()), 1.0)
 
 
 def toolbox_snr_db(values: FloatArray, fps: float, truth_bpm: float) -> float:
@@ -262,6 +258,13 @@ def bootstrap(
 
 def _mean(values: FloatArray) -> Score:
     return Score(float(values.mean()), float(values.std() / math.sqrt(len(values))))
+
+
+def _centred(values: FloatArray) -> FloatArray | None:
+    """Without its mean and of length 1; None when nothing but rounding is left."""
+    centred = values - values.mean()
+    size = float(np.linalg.norm(centred))
+    return None if size <= 1e-12 * float(np.linalg.norm(values)) else centred / size
 
 
 def _toolbox_filtered(wave: Waveform) -> FloatArray:

@@ -106,7 +106,7 @@ def reliability(table: Calibration, *, title: str = "") -> Figure:
         stated, observed, yerr=np.maximum(spread, 0), fmt="o-", color="tab:blue", capsize=3, linewidth=1.2,
         label="observed, 95 % interval",
     )  # fmt: skip
-    axes.set(xlim=(0, 1), ylim=(0, 1), ylabel="share within 5 bpm", title=title)
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share within 5 bpm", title=title)
     axes.text(
         0.03, 0.97, f"n = {table.count}\nECE {table.ece:.3f}\nBrier {table.brier:.3f}",
         transform=axes.transAxes, va="top", fontsize=9,
