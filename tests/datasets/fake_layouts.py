@@ -40,7 +40,7 @@ class Person:
         picture, skin = draw(self.size, self.face)
         colour = np.array([0.4, 1.0, 0.6])
         for value in self.pulse(self.frame_times_s):
-            lit = picture + skin[..., None] * 2.0 * value * colour
+            lit = picture - skin[..., None] * 2.0 * value * colour  # more blood is darker
             yield np.clip(lit + rng.normal(0, 1.5, picture.shape), 0, 255).astype(np.uint8)
 
 
