@@ -1,0 +1,267 @@
+"""What Python answers, as JSON, for the page's own code to be compared with.
+
+scripts/make-web-goldens          writes web/tests/goldens.json, for `npm test` in web/
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phase_rppg.face import crop, detect, skin
+from phase_rppg.face.track import Tracker
+from phase_rppg.fileio import dump_json, write_text
+from phase_rppg.methods import chrom, pos
+from phase_rppg.pipeline import calibrated
+from phase_rppg.pipeline.assess import Window, assess
+from phase_rppg.pipeline.decide import decide
+from phase_rppg.signal import filters, hrv, quality, rate, resample, track
+from phase_rppg.types import FloatArray, RgbTrace, Waveform
+
+FPS = 30.0
+
+
+def make() -> dict[str, Any]:
+    """All goldens; the same every time."""
+    return {
+        "filters": _filters(),
+        "resample": _resample(),
+        "rate": [_rate(*case) for case in _signals()],
+        "track": _track(),
+        "windows": [_window(seed) for seed in range(6)],
+        "hrv": _hrv(),
+        "crop": [_crop(box) for box in ((3.2, 5.7, 20.0, 20.0), (-6.5, 30.25, 33.3, 33.3), (10, 10, 8, 8))],
+        "skin": _skin(),
+        "detect": _detect(),
+        "faces": [_faces(seed) for seed in range(4)],
+    }
+
+
+def plain(value: Any) -> Any:
+    """Arrays and numpy numbers as lists and numbers."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.astype(int).tolist() if value.dtype.kind in "bu" else value.tolist())
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rng(seed: int) -> np.random.Generator:
+    return np.random.default_rng([7, seed])
+
+
+def pulse(bpm: float, seconds: float, seed: int, noise: float = 0.3, fps: float = FPS) -> FloatArray:
+    """A line with its harmonic, drift and noise."""
+    rng = _rng(seed)
+    t = np.arange(round(seconds * fps)) / fps
+    wave = np.sin(2 * np.pi * bpm / 60 * t + 1) + 0.3 * np.sin(4 * np.pi * bpm / 60 * t)
+    return wave + noise * rng.standard_normal(len(t)) + 0.2 * t
+
+
+def _signals() -> list[tuple[FloatArray, float, np.ndarray]]:
+    whole = np.ones(300, bool)
+    holes = whole.copy()
+    holes[100:140] = False
+    return [
+        (pulse(72, 10, 0), FPS, whole),
+        (pulse(110.3, 10, 1, noise=1.5), FPS, whole),
+        (pulse(55.5, 10, 2), FPS, holes),
+        (pulse(190, 8, 3, fps=25), 25.0, np.ones(200, bool)),
+        (pulse(44, 3, 4), FPS, np.ones(90, bool)),
+        (np.zeros(300), FPS, whole),
+        (_rng(5).standard_normal(300), FPS, whole),
+    ]
+
+
+def _peak(found: rate.Peak | None) -> Any:
+    return None if found is None else asdict(found)
+
+
+def _rate(values: FloatArray, fps: float, valid: np.ndarray) -> Any:
+    wave = Waveform(values, fps, 2.5, valid)
+    spec = rate.spectrum(wave)
+    return {
+        "values": values, "fps": fps, "valid": valid,
+        "step_hz": spec.hz[1], "power": spec.power[::50], "duration_s": spec.duration_s,
+        "peak": _peak(rate.spectral_peak(wave)),
+        "near_80": _peak(rate.spectral_peak(wave, near_bpm=80)),
+        "beats": rate.find_beats(wave, 75.0),
+        "beats_own": rate.find_beats(wave),
+        "beat_bpm": rate.beat_bpm(rate.find_beats(wave, 75.0)),
+    }  # fmt: skip
+
+
+def _filters() -> Any:
+    values = pulse(80, 6, 10)
+    return {
+        "values": values,
+        "bandpass": filters.bandpass(values, FPS, 0.7, 4.0),
+        "line": filters.remove_line(values),
+        "lengths": [[n, filters.fast_length(n)] for n in (1, 2, 7, 100, 301, 3600, 5000)],
+    }
+
+
+def _resample() -> Any:
+    rng = _rng(20)
+    t_s = 1.5 + np.cumsum(rng.uniform(0.02, 0.05, 60))
+    t_s[30:] += 0.8
+    values = rng.uniform(0, 255, (60, 3))
+    valid = rng.uniform(size=60) > 0.1
+    out, start_s, seen = resample.to_uniform(t_s, values, FPS, valid=valid)
+    bridged = resample.bridge(out, seen)
+    return {"t_s": t_s, "values": values, "valid": valid, "out": out, "start_s": start_s, "seen": seen, "bridged": bridged}  # fmt: skip
+
+
+def _track() -> Any:
+    signals = [pulse(70 + 2 * i, 10, 30 + i, noise=0.5 + i / 3) for i in range(8)]
+    spectra = [rate.spectrum(values, FPS) for values in signals]
+    times_s = [10.0 + i for i in range(8)]
+    tracker = track.RateTracker()
+    causal = [asdict(tracker.update(spec, t)) for spec, t in zip(spectra, times_s, strict=True)]
+    both = [asdict(one) for one in track.smooth(spectra, times_s)]
+    return {"signals": signals, "times_s": times_s, "causal": causal, "smooth": both}
+
+
+def skin_trace(seed: int, seconds: float = 10.0) -> RgbTrace:
+    """A skin colour with a pulse in the channels' usual proportion."""
+    rng = _rng(100 + seed)
+    beat = pulse(60 + 13 * seed, seconds, 200 + seed, noise=0.05) * (0, 0.3, 0.6, 1.0, 1.0, 0.1)[seed % 6]
+    colour = np.array([150.0, 105.0, 85.0])
+    values = colour - np.outer(beat, [0.3, 0.8, 0.5]) + 0.15 * rng.standard_normal((len(beat), 3))
+    valid = np.ones(len(beat), bool)
+    if seed == 2:
+        valid[50:90] = False
+    return RgbTrace(values, FPS, 3.0, valid)
+
+
+def _window(seed: int) -> Any:
+    rng = _rng(300 + seed)
+    trace = skin_trace(seed, 4.0 if seed == 5 else 10.0)
+    count = len(trace.values)
+    wave = pos.extract(trace)
+    flicker = 3.0 if seed == 3 else 0.0
+    line = np.sin(2 * np.pi * (60 + 13 * seed) / 60 * np.arange(count) / FPS)
+    around = RgbTrace(
+        90 + flicker * line[:, None] + 0.2 * rng.standard_normal((count, 3)), FPS, 3.0, trace.valid
+    )
+    sway = (0.05 if seed == 4 else 0.0) * line[:, None] + 0.002 * rng.standard_normal((count, 2))
+    method = "chrom" if seed % 2 else "pos"
+    window = Window(wave, trace, None if seed == 1 else around, sway, method, 0.95, 80.0, 0.01, 29.5, 0.1)
+    tracked = track.RateTracker().update(rate.spectrum(wave), 13.0) if seed != 1 else None
+    peak, found = assess(window, tracked)
+    calibration = calibrated.load(method)
+    reading = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
+    loose = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
+    return {
+        "skin": trace.values, "valid": trace.valid, "background": None if seed == 1 else around.values, "centre": sway,
+        "method": method, "pos": wave.values, "chrom": chrom.extract(trace).values,
+        "tracked": None if tracked is None else asdict(tracked), "peak": _peak(peak), "quality": asdict(found),
+        "pulsation": quality.pulsation(trace, 75.0), "calibration": asdict(calibration),
+        "reading": asdict(reading), "ungated": asdict(loose),
+    }  # fmt: skip
+
+
+def _hrv() -> Any:
+    rng = _rng(400)
+    runs = []
+    for count in (20, 60, 200):
+        t = np.cumsum(
+            0.85
+            + 0.05 * np.sin(2 * np.pi * 0.25 * 0.85 * np.arange(count))
+            + 0.01 * rng.standard_normal(count)
+        )
+        found = hrv.hrv(t)
+        runs.append({"beats": t, "hrv": None if found is None else asdict(found)})
+    return runs
+
+
+def _picture(height: int = 60, width: int = 80) -> np.ndarray:
+    return _rng(500).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def _crop(box: crop.Box) -> Any:
+    rgb = _picture()
+    square = crop.square(box)
+    return {
+        "rgb": rgb,
+        "box": box,
+        "square": square,
+        "mean": crop.AreaCrop(square, 9, rgb.shape[:2]).mean(rgb),
+    }
+
+
+def _skin() -> Any:
+    rgb = np.clip(_picture(64, 80) * 0.2 + np.array([140.0, 100.0, 80.0]), 0, 255).astype(np.uint8)
+    face = (20.0, 10.0, 30.0, 40.0)
+    marks = np.array([[28.0, 24.0], [42.0, 24.5], [35.0, 32.0], [30.0, 40.0], [40.0, 40.5]])
+    square = crop.square(face)
+    cells = crop.AreaCrop(square, 16, rgb.shape[:2]).mean(rgb)
+    step, away = skin.background_mask(rgb.shape, [face])
+    return {
+        "rgb": rgb, "face": face, "landmarks": marks, "square": square,
+        "weights": skin.skin_weights(cells, square, marks, face), "background": skin.background_mean(rgb, step, away),
+    }  # fmt: skip
+
+
+def _detect() -> Any:
+    rng = _rng(600)
+    rgb = _picture(70, 97)
+    answer, rows = {}, []
+    columns = 96 // 8
+    for stride in detect.STRIDES:
+        across = 96 // stride
+        cells = across * (64 // stride)
+        one = [rng.uniform(0.3, 1, (1, cells, 1)) ** 2, rng.uniform(0.3, 1, (1, cells, 1)),
+               rng.normal(0, 1, (1, cells, 4)), rng.normal(0, 1, (1, cells, 10))]  # fmt: skip
+        one = [part.astype(np.float32) for part in one]
+        answer |= {
+            f"{kind}_{stride}": part for kind, part in zip(("cls", "obj", "bbox", "kps"), one, strict=True)
+        }
+        rows.append(detect._decode(one, stride, across, 0.7))
+    del columns
+    kept = detect._without_doubles(np.concatenate(rows))
+    return {"rgb": rgb, "decimated": detect.decimate(rgb, 3), "answer": answer, "width": 96, "kept": kept}
+
+
+def _faces(seed: int) -> Any:
+    """Two faces that wander, cross, jitter and vanish for a while."""
+    rng = _rng(700 + seed)
+    tracker = Tracker()
+    steps = []
+    for i in range(80):
+        t_s = i * 0.1
+        due = tracker.due(t_s, 0.05 if seed == 3 else 0.0)
+        if not due and i % 7:
+            continue
+        at = [(100 + 3.0 * i * (seed % 2), 80.0), (400 - 3.0 * i, 80.0 + 10 * (seed // 2))]
+        seen = [
+            p for k, p in enumerate(at) if not (20 + 9 * seed < i < 36 + 14 * k + 5 * seed and k == seed % 2)
+        ]
+        found = [
+            detect.Detection(
+                (x + rng.normal(0, 1), y + rng.normal(0, 1), 60 + rng.normal(0, 1), 80.0),
+                0.9 - 0.1 * k, np.full((5, 2), x),
+            )
+            for k, (x, y) in enumerate(seen)
+        ]  # fmt: skip
+        changes = tracker.update(t_s, found)
+        steps.append({
+            "t_s": t_s, "due": due, "found": [{"box": d.box, "score": d.score} for d in found],
+            "changes": {name: [t.id for t in getattr(changes, name)] for name in ("born", "moved", "lost", "found_again", "ended")},
+            "boxes": [[t.id, t.lost, *t.box] for t in tracker.tracks],
+        })  # fmt: skip
+    return {"shift": 0.05 if seed == 3 else 0.0, "steps": steps}
+
+
+def write(path: Path) -> None:
+    write_text(path, dump_json(plain(make()), indent=None))
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

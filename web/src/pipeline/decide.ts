@@ -1,0 +1,75 @@
+/** The only gate: what is known about a window → a heart rate, or the reason; the twin of pipeline/decide.py. */
+
+import { clip } from "../signal/arrays";
+import { BAND_HZ, type Peak } from "../signal/rate";
+import type { Quality, Reading, Reason } from "../types";
+import type { Calibration } from "./calibrated";
+
+/** The terms of the logistic model; their names are the keys of the data files. */
+export function features(peak: Peak, quality: Quality): Record<string, number> {
+  return {
+    snr_db: quality.snr_db,
+    share: peak.power,
+    log_sigma: Math.log10(Math.max(peak.sigmaBpm, 1e-3)),
+    log_amplitude: Math.log10(Math.max(quality.amplitude, 1e-6)),
+    background: quality.background,
+    motion: quality.motion,
+    support: quality.support,
+    agreement: quality.agreement,
+    coverage: quality.coverage,
+    log_face_px: Math.log2(Math.max(quality.face_px, 1)),
+    log_luma: Math.log2(Math.max(quality.luma, 1)),
+    clipped: quality.clipped,
+  };
+}
+
+/** An estimate when the window can be believed, otherwise the reason why not. */
+export function decide(
+  peak: Peak | null, quality: Quality, startS: number, endS: number, calibration: Calibration, gated = true,
+): Reading {
+  const reason = unfit(quality, endS - startS, calibration);
+  if (peak === null) return { reason: reason ?? "NO_PULSE", startS, endS, pOk: 0 };
+  const pOk = reason === null ? probability(peak, quality, calibration) : 0;
+  if (gated && reason !== null) return { reason, startS, endS, pOk: 0 };
+  if (gated && pOk < calibration.threshold) return { reason: why(quality, calibration), startS, endS, pOk };
+  const halfBpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigmaBpm;
+  const low = Math.max(peak.bpm - halfBpm, 60 * BAND_HZ[0]);
+  const high = Math.min(peak.bpm + halfBpm, 60 * BAND_HZ[1]);
+  return { bpm: peak.bpm, low: Math.min(low, peak.bpm), high: Math.max(high, peak.bpm), pOk, startS, endS };
+}
+
+/** P(|error| ≤ 5 bpm) of this window by the calibrated logistic model. */
+export function probability(peak: Peak, quality: Quality, calibration: Calibration): number {
+  let logit = calibration.bias;
+  const values = features(peak, quality);
+  for (const [name, feature] of Object.entries(calibration.features)) {
+    if (!(name in values)) throw new Error(`the calibration asks for an unknown feature: ${name}`);
+    logit += (feature.weight * (clip(values[name], feature.low, feature.high) - feature.mean)) / feature.std;
+  }
+  return 1 / (1 + Math.exp(-clip(logit, -30, 30)));
+}
+
+/** What makes a window unusable whatever its line looks like, the most basic first. */
+function unfit(q: Quality, durationS: number, { limits }: Calibration): Reason | null {
+  const checks: readonly [boolean, Reason][] = [
+    [durationS < limits.min_seconds - 1e-6, "TOO_SHORT"],
+    [q.fps < limits.min_fps, "LOW_FPS"],
+    [q.max_gap_s > limits.max_gap_s, "BAD_TIMESTAMPS"],
+    [q.coverage <= 0, "NO_FACE"],
+    [q.coverage < limits.min_coverage, "FACE_LOST"],
+    [q.face_px < limits.min_face_px, "FACE_TOO_SMALL"],
+    [q.luma < limits.min_luma, "TOO_DARK"],
+    [q.clipped > limits.max_clipped, "CLIPPED"],
+    [q.colourfulness < limits.min_colourfulness, "NO_COLOUR"],
+    [q.background > limits.max_background, "LIGHT_FLICKER"],
+    [q.motion > limits.max_motion, "MOTION"],
+  ];
+  return checks.find(([failed]) => failed)?.[1] ?? null;
+}
+
+/** The most likely cause of a window that is not believed. */
+function why(q: Quality, { limits }: Calibration): Reason {
+  if (q.background > 0.5 * limits.max_background && q.background >= q.motion) return "LIGHT_FLICKER";
+  if (q.motion > 0.5 * limits.max_motion) return "MOTION";
+  return "NO_PULSE";
+}
