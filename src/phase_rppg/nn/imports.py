@@ -17,11 +17,10 @@ import torch
 from torch import Tensor
 
 from ..errors import UnknownNameError, WeightsError
-from . import build
+from . import build, weights
 
 MAX_BYTES = 256 * 2**20  # the largest published file has 30 MB
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys under which people nest a state dict
-SHOWN = 4  # names per kind of problem in an error
 
 
 @dataclass(frozen=True)
@@ -113,25 +112,11 @@ def convert(state: Mapping[str, Tensor], network: str, path: str | Path = "state
     given = {
         name.removeprefix("module."): tensor for name, tensor in state.items()
     }  # as DataParallel saves it
-    counters = {name for name in names if name.endswith("num_batches_tracked")}  # old torch did not save them
-    problems = [
-        _listed("missing", sorted(names.keys() - given.keys() - source.optional - counters)),
-        _listed("unexpected", sorted(given.keys() - names.keys())),
-        _listed(
-            "mis-shaped",
-            [
-                f"{name} {tuple(given[name].shape)} instead of {tuple(ours[names[name]].shape)}"
-                for name in sorted(given.keys() & names.keys())
-                if given[name].shape != ours[names[name]].shape
-            ],
-        ),
-        _listed(
-            "not finite", sorted(name for name, tensor in given.items() if not torch.isfinite(tensor).all())
-        ),
-    ]
-    if any(problems):
-        raise WeightsError(path, f"does not fit {network}: " + "; ".join(filter(None, problems)))
-    return ours | {names[name]: tensor.to(ours[names[name]].dtype).clone() for name, tensor in given.items()}
+    wanted = {theirs: ours[mine] for theirs, mine in names.items()}
+    # Old torch did not save the counters of batch norms; they only count.
+    free = {name for name in wanted if name in source.optional or name.endswith("num_batches_tracked")}
+    weights.check(given, {k: v for k, v in wanted.items() if k in given or k not in free}, path, network)
+    return ours | {names[name]: tensor.to(wanted[name].dtype).clone() for name, tensor in given.items()}
 
 
 def guess(state: Mapping[str, Tensor], path: str | Path = "state dict") -> str:
@@ -171,7 +156,7 @@ def read_published(path: str | Path) -> dict[str, Tensor]:
         for name, value in loaded.items()
         if not (isinstance(name, str) and isinstance(value, Tensor))
     ]:
-        raise WeightsError(path, "not a state dict: " + _listed("not tensors", bad))
+        raise WeightsError(path, "not a state dict: not tensors: " + weights.listing(bad))
     return dict(loaded)
 
 
@@ -179,10 +164,3 @@ def _source(network: str) -> Source:
     if network not in SOURCES:
         raise UnknownNameError("network with published weights", network, SOURCES)
     return SOURCES[network]
-
-
-def _listed(kind: str, names: list[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{kind}: {', '.join(names[:SHOWN])}{more}"

@@ -1,0 +1,64 @@
+"""`phase import-weights`: weights that others published, for our protocols."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+NAME = "import-weights"
+
+
+def command(
+    file: Path = typer.Argument(
+        ..., help="A .pth file of the rPPG-Toolbox (PhysNet, FactorizePhys or PhysMamba)."
+    ),
+    output: Path = typer.Option(
+        None, "--output", "-o", help="Where to write; default: beside FILE, with the suffix .safetensors."
+    ),
+    network: str = typer.Option(
+        None, "--network", "-n", help="physnet, factorizephys or physmamba; default: recognised by its names."
+    ),
+    size: int = typer.Option(
+        None, help="Input size in pixels; default: the one the network was published with."
+    ),
+    target: str = typer.Option(
+        None,
+        help="What the wave was trained to be: 'wave' or 'difference' (its slope); default: as published.",
+    ),
+    force: bool = typer.Option(False, "--force", help="Overwrite the output."),
+) -> None:
+    """Turn a published state dict into a weights file that `phase evaluate` understands.
+
+    The file is opened without running any code in it. Every tensor must have the published name and shape;
+    what is missing, unexpected or mis-shaped is named. Needs the extra `train` (torch).
+
+    Example: `phase import-weights PURE_PhysNet_DiffNormalized.pth -o physnet-pure.safetensors`
+    """
+    from rich.console import Console
+
+    from .. import fileio, nn
+    from ..errors import ArgumentError, OutputError
+    from ..nn import count, imports, weights
+
+    written = output or file.with_suffix(".safetensors")
+    if written.exists() and not force:
+        raise OutputError(written, "exists already; --force overwrites it")
+    if target not in (None, "wave", "difference"):
+        raise ArgumentError("--target", target, "wave or difference")
+    state = imports.read_published(file)
+    name = network or imports.guess(state, file)
+    converted = imports.convert(state, name, file)
+    overrides = {} if size is None else {"size": size}
+    built = nn.build(name, **overrides)
+    built.load_state_dict(converted)
+    facts = {
+        "target": target or imports.SOURCES[name].target,
+        "imported_from": file.name,
+        "imported_sha256": fileio.sha256(file),
+    }
+    weights.save(written, name, converted, overrides=overrides, facts=facts)
+    console = Console()
+    console.print(f"{name}: {len(converted)} tensors, {count.parameters(built):,} parameters → {written}")
+    if facts["target"] == "difference":
+        console.print("Its wave is the slope of the pulse: evaluation sums it up before counting beats.")
