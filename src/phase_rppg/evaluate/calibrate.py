@@ -1,0 +1,218 @@
+"""From observed windows to the numbers of the gate: a logistic model, its threshold, its interval and its
+limits.
+
+Everything is computed from windows whose truth is known; nothing is chosen by hand but the two promises:
+at most 1 % of the windows without a pulse may get a number, and at most 5 % of the shown numbers may be
+wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..pipeline.calibrated import Calibration, Feature, Limits
+from ..pipeline.decide import features
+from ..signal.rate import Peak
+from ..types import BoolArray, FloatArray, Quality
+
+WITHIN_BPM = 5.0  # what p_ok promises
+MAX_FALSE_READINGS = 0.01  # of the windows without a pulse
+MAX_RISK = 0.05  # of the shown windows
+INTERVAL_COVERAGE = 0.90  # of the shown windows hold the truth within low…high
+INTERVAL_FLOOR_BPM = 1.0
+MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = (
+    6.0,
+    10.0,
+    1.0,
+    0.8,
+)  # what a window must have to be judged at all
+_RIDGE = 1.0
+_SLACK = 0.8  # a limit lies this far beyond the last window that was right
+_CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One window of the pipeline before the gate, with its truth."""
+
+    peak: Peak
+    quality: Quality
+    truth_bpm: float | None  # None when there was no pulse
+    group: str  # windows of one recording belong together
+
+    @property
+    def right(self) -> bool:
+        return self.truth_bpm is not None and abs(self.peak.bpm - self.truth_bpm) <= WITHIN_BPM
+
+
+def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, Any]) -> Calibration:
+    """Fit the gate of one family of methods."""
+    right = np.array([o.right for o in observed])
+    if not right.any() or right.all():
+        raise ArgumentError(
+            "observed", f"{len(observed)} windows, {right.sum()} right", "some right, some wrong"
+        )
+    limits = _limits(observed, right)
+    usable = [o for o in observed if _within(o.quality, limits)]
+    right = np.array([o.right for o in usable])
+    pulse = np.array([o.truth_bpm is not None for o in usable])
+    groups = np.array([o.group for o in usable])
+
+    held_out = _out_of_fold(usable, right, groups)
+    threshold = _threshold(held_out, right, pulse, without=sum(o.truth_bpm is None for o in observed))
+    names, table = _table(usable)
+    low, high = np.quantile(table, _CLIP[0], axis=0), np.quantile(table, _CLIP[1], axis=0)
+    clipped = np.clip(table, low, high)
+    mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
+    weights, bias = fit_logistic((clipped - mean) / std, right)
+    shown = held_out >= threshold
+    scale = _interval_scale([o for o, s in zip(usable, shown, strict=True) if s])
+    return Calibration(
+        family=family,
+        threshold=round(float(threshold), 4),
+        bias=round(float(bias), 6),
+        features={
+            name: Feature(*(round(float(v), 6) for v in (mean[i], std[i], low[i], high[i], weights[i])))
+            for i, name in enumerate(names)
+        },
+        interval_scale=round(scale, 4),
+        interval_floor_bpm=INTERVAL_FLOOR_BPM,
+        limits=limits,
+        provenance={**provenance, **_summary(observed, usable, held_out, right, pulse, threshold)},
+    )
+
+
+def fit_logistic(x: FloatArray, y: BoolArray, ridge: float = _RIDGE) -> tuple[FloatArray, float]:
+    """Weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty on w."""
+    design = np.concatenate([x, np.ones((len(x), 1))], 1)
+    penalty = np.append(np.full(x.shape[1], ridge), 1e-6)
+    w = np.zeros(design.shape[1])
+    for _ in range(60):
+        p = 1 / (1 + np.exp(-np.clip(design @ w, -30, 30)))
+        gradient = design.T @ (p - y) + penalty * w
+        hessian = (design * (p * (1 - p))[:, None]).T @ design + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        w = w - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < 1e-8:
+            break
+    return w[:-1], float(w[-1])
+
+
+def _table(observed: Sequence[Observed]) -> tuple[list[str], FloatArray]:
+    rows = [features(o.peak, o.quality) for o in observed]
+    names = list(rows[0])
+    return names, np.array([[row[name] for name in names] for row in rows])
+
+
+def _out_of_fold(
+    observed: Sequence[Observed], right: BoolArray, groups: np.ndarray, folds: int = 5
+) -> FloatArray:
+    """p_ok of every window by a model that never saw its recording."""
+    _, table = _table(observed)
+    unique = sorted(set(groups.tolist()))
+    fold_of = {group: i % folds for i, group in enumerate(unique)}
+    fold = np.array([fold_of[g] for g in groups])
+    p = np.full(len(observed), float(right.mean()))
+    for k in range(min(folds, len(unique))):
+        train, test = fold != k, fold == k
+        if not test.any() or right[train].all() or not right[train].any():
+            continue
+        low, high = np.quantile(table[train], _CLIP[0], axis=0), np.quantile(table[train], _CLIP[1], axis=0)
+        clipped = np.clip(table, low, high)
+        mean, std = clipped[train].mean(0), np.maximum(clipped[train].std(0), 1e-6)
+        w, b = fit_logistic((clipped[train] - mean) / std, right[train])
+        p[test] = 1 / (1 + np.exp(-np.clip((clipped[test] - mean) / std @ w + b, -30, 30)))
+    return p
+
+
+def _threshold(p: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int) -> float:
+    """The lowest p_ok at which both promises hold on recordings that the model did not see."""
+    best = 0.99
+    for threshold in np.arange(0.99, 0.495, -0.01):
+        shown = p >= threshold
+        false_readings = float((shown & ~pulse).sum()) / max(without, 1)
+        risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
+        if false_readings > MAX_FALSE_READINGS or risk > MAX_RISK:
+            break
+        best = float(threshold)
+    return best
+
+
+def _interval_scale(shown: Sequence[Observed]) -> float:
+    """How many sigmas beyond the floor hold the truth in nine of ten shown windows."""
+    if not shown:
+        return 3.0
+    beyond = [
+        max(abs(o.peak.bpm - o.truth_bpm) - INTERVAL_FLOOR_BPM, 0.0) / max(o.peak.sigma_bpm, 0.05)
+        for o in shown
+        if o.truth_bpm is not None
+    ]
+    return float(np.quantile(beyond, INTERVAL_COVERAGE)) if beyond else 3.0
+
+
+def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
+    """A little beyond the windows that were right: further out nothing was ever seen to work."""
+    good = [o.quality for o, ok in zip(observed, right, strict=True) if ok]
+
+    def least(name: str) -> float:
+        return round(_SLACK * float(np.quantile([getattr(q, name) for q in good], 1 - _CLIP[1])), 4)
+
+    def most(name: str) -> float:
+        value = float(np.quantile([getattr(q, name) for q in good], _CLIP[1]))
+        return round(1 - _SLACK * (1 - value), 4)
+
+    return Limits(
+        min_seconds=MIN_SECONDS, min_fps=MIN_FPS, max_gap_s=MAX_GAP_S, min_coverage=MIN_COVERAGE,
+        min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
+        min_colourfulness=least("colourfulness"),
+        max_background=most("background"), max_motion=most("motion"),
+    )  # fmt: skip
+
+
+def _within(q: Quality, limits: Limits) -> bool:
+    return (
+        q.face_px >= limits.min_face_px
+        and q.luma >= limits.min_luma
+        and q.clipped <= limits.max_clipped
+        and q.colourfulness >= limits.min_colourfulness
+        and q.background <= limits.max_background
+        and q.motion <= limits.max_motion
+        and q.coverage >= limits.min_coverage
+        and q.fps >= limits.min_fps
+        and q.max_gap_s <= limits.max_gap_s
+    )
+
+
+def _summary(
+    observed: Sequence[Observed],
+    usable: Sequence[Observed],
+    p: FloatArray,
+    right: BoolArray,
+    pulse: BoolArray,
+    threshold: float,
+) -> dict[str, Any]:
+    """What the gate reached on recordings that its model did not see."""
+    shown = p >= threshold
+    without = sum(o.truth_bpm is None for o in observed)
+    errors = [
+        abs(o.peak.bpm - o.truth_bpm)
+        for o, s in zip(usable, shown, strict=True)
+        if s and o.truth_bpm is not None
+    ]
+    return {
+        "windows": len(observed),
+        "windows_without_pulse": without,
+        "recordings": len({o.group for o in observed}),
+        "shown_of_windows_with_pulse": round(len(errors) / max(len(observed) - without, 1), 4),
+        "right_without_gate": round(
+            float(np.mean([o.right for o in observed if o.truth_bpm is not None])), 4
+        ),
+        "false_readings": round(float((shown & ~pulse).sum()) / max(without, 1), 5),
+        "risk": round(float((shown & ~right).sum()) / max(int(shown.sum()), 1), 5),
+        "mae_bpm_of_shown": round(float(np.mean(errors)), 3) if errors else None,
+    }
