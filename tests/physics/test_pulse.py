@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import fields, replace
 
 import numpy as np
@@ -181,16 +180,6 @@ def test_the_vessel_peaks_when_it_should() -> None:
         window = np.arange(0, 1, 1 / 240)
         assert window[pulse.at(foot + window).argmax()] == pytest.approx(0.15 * config.pace, abs=0.02)
         assert vessel_oscillator(config).damping_ratio == pytest.approx(damping)
-
-
-def test_a_minute_takes_milliseconds() -> None:
-    pulse_wave(PulseConfig(), 60, 240, rng())
-    took = []
-    for _ in range(5):
-        start = time.process_time()
-        pulse_wave(PulseConfig(), 60, 240, rng())
-        took.append(time.process_time() - start)
-    assert min(took) < 0.02  # 3 ms on an idle core
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(PulseConfig)])
