@@ -1,0 +1,217 @@
+"""Training clips on disk: shards that are written whole and read through memory maps.
+
+OUT/clips.json              what was asked for
+OUT/shard-00000/pixels.npy  (n,T,S,S,3) u8
+                waves.npy   (n,T) f32     blood volume, upstroke positive
+                bpm.npy     (n,T) f32     instantaneous rate, 0 without a pulse
+                masks.npy   (n,S,S) u8    living skin in the first frame, 0–255
+                meta.json   written last: conditions and beats of each clip, checksums of the files
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import fileio
+from ..errors import ArgumentError, InputError, OutputError
+from ..types import ByteArray, FloatArray
+from .sample import CLIP_FPS, Sample, sample
+from .work import in_order
+from .world import load
+
+FORMAT = 1
+SHARD_CLIPS = 64
+_ARRAYS = ("pixels", "waves", "bpm", "masks")
+
+
+@dataclass(frozen=True, slots=True)
+class ClipJob:
+    """Which clips to make; the same job always gives the same clips."""
+
+    world: str
+    seconds: float = 10.0
+    size: int = 64
+    seed: int = 0
+    faces: str | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self, index: int) -> Sample:
+        """Clip `index`."""
+        faces = None if self.faces is None else Path(self.faces)
+        return sample(
+            load(self.world),
+            self.seed,
+            index,
+            seconds=self.seconds,
+            size=self.size,
+            faces=faces,
+            fixed=self.fixed,
+        )
+
+
+def write_clips(
+    out: str | Path, job: ClipJob, n: int, *, workers: int = 1, done: Callable[[int], None] | None = None
+) -> Clips:
+    """Make clips 0 … n−1 under `out`; finished shards of an earlier, interrupted run are kept.
+
+    `done` is called with the number of clips that have become ready, kept ones first.
+    """
+    if n < 1:
+        raise ArgumentError("n", n, "at least 1 clip")
+    root = Path(out)
+    asked = {"format": FORMAT, **asdict(job), "fixed": dict(job.fixed)}
+    plan = root / "clips.json"
+    if plan.exists() and fileio.read_json(plan) != asked:
+        raise OutputError(root, "it holds clips made with other settings; choose an empty folder")
+    fileio.write_json(plan, asked)
+    tell = done or _say_nothing
+    missing: list[tuple[int, int]] = []
+    for shard, first in enumerate(range(0, n, SHARD_CLIPS)):
+        count = min(SHARD_CLIPS, n - first)
+        if _count(root / f"shard-{shard:05d}") >= count:
+            tell(count)
+        else:
+            missing.append((first, count))
+    indices = [index for first, count in missing for index in range(first, first + count)]
+    samples = in_order(_Maker(job), indices, workers)
+    for first, count in missing:
+        _write_shard(root / f"shard-{first // SHARD_CLIPS:05d}", job, first, count, samples, tell)
+    return Clips(root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Something that other processes can be sent."""
+
+    job: ClipJob
+
+    def __call__(self, index: int) -> Sample:
+        return self.job.make(index)
+
+
+def _say_nothing(count: int) -> None:
+    del count
+
+
+def _count(folder: Path) -> int:
+    meta = folder / "meta.json"
+    return int(fileio.read_json(meta)["count"]) if meta.is_file() else 0
+
+
+def _write_shard(
+    folder: Path, job: ClipJob, first: int, count: int, samples: Iterator[Sample], tell: Callable[[int], None]
+) -> None:
+    frames = round(job.seconds * CLIP_FPS)
+    shapes = {
+        "pixels": ((count, frames, job.size, job.size, 3), np.uint8),
+        "waves": ((count, frames), np.float32),
+        "bpm": ((count, frames), np.float32),
+        "masks": ((count, job.size, job.size), np.uint8),
+    }
+    unfinished = folder.with_name(f".{folder.name}-unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        unfinished.mkdir(parents=True)
+        arrays = {
+            name: np.lib.format.open_memmap(unfinished / f"{name}.npy", mode="w+", shape=shape, dtype=dtype)
+            for name, (shape, dtype) in shapes.items()
+        }
+        clips = []
+        for row in range(count):
+            made = next(samples)
+            truth = made.truth
+            arrays["pixels"][row] = made.pixels
+            arrays["waves"][row] = truth.wave
+            arrays["bpm"][row] = truth.bpm
+            arrays["masks"][row] = np.rint(255 * np.clip(truth.mask, 0, 1))
+            clips.append(
+                {**truth.conditions, "beat_times_s": [round(float(t), 4) for t in truth.beat_times_s]}
+            )
+            tell(1)
+        for array in arrays.values():
+            array.flush()
+        del arrays
+        meta = {
+            "format": FORMAT, "first": first, "count": count, "fps": CLIP_FPS,
+            "sha256": {name: fileio.sha256(unfinished / f"{name}.npy") for name in _ARRAYS}, "clips": clips,
+        }  # fmt: skip
+        fileio.write_text(unfinished / "meta.json", fileio.dump_json(meta, indent=None) + "\n")
+        unfinished.replace(folder)
+    except OSError as error:
+        raise OutputError(folder, error.strerror or str(error)) from error
+
+
+class Clips:
+    """The clips under a folder, read through memory maps; open files are few and memory stays small."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        if not (self.root / "clips.json").is_file():
+            raise InputError(f"{root}: no clips.json here; make clips with: phase synth {root} --as clips")
+        self.job: dict[str, Any] = fileio.read_json(self.root / "clips.json")
+        if self.job.get("format") != FORMAT:
+            raise InputError(f"{root}: clips of format {self.job.get('format')}, this version reads {FORMAT}")
+        self._shards: list[tuple[Path, dict[str, Any]]] = []
+        for folder in sorted(self.root.glob("shard-*")):
+            if (folder / "meta.json").is_file():
+                self._shards.append((folder, fileio.read_json(folder / "meta.json")))
+        self._starts = np.cumsum([0, *(meta["count"] for _, meta in self._shards)])
+        self._open: dict[int, dict[str, np.ndarray]] = {}
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": {}}  # maps are opened anew in another process
+
+    def clip(self, index: int) -> tuple[ByteArray, FloatArray, float, dict[str, Any]]:
+        """(pixels (T,S,S,3) as a view of the file, wave (T,), fps, meta) of one clip."""
+        shard, row = self._find(index)
+        arrays, meta = self._arrays(shard), self._shards[shard][1]
+        return arrays["pixels"][row], np.asarray(arrays["waves"][row]), float(meta["fps"]), meta["clips"][row]
+
+    def bpm(self, index: int) -> FloatArray:
+        """(T,) true instantaneous rate."""
+        shard, row = self._find(index)
+        return np.asarray(self._arrays(shard)["bpm"][row])
+
+    def mask(self, index: int) -> FloatArray:
+        """(S,S) 0–1: living skin in the first frame."""
+        shard, row = self._find(index)
+        return np.asarray(self._arrays(shard)["masks"][row], np.float32) / 255
+
+    def verify(self) -> None:
+        """Compare every file with its checksum; the first damaged one is an error."""
+        for folder, meta in self._shards:
+            for name, wanted in meta["sha256"].items():
+                if fileio.sha256(folder / f"{name}.npy") != wanted:
+                    raise InputError(
+                        f"{folder / name}.npy: damaged; delete {folder} and run phase synth again"
+                    )
+
+    def _find(self, index: int) -> tuple[int, int]:
+        if not 0 <= index < len(self):
+            raise ArgumentError("index", index, f"0 … {len(self) - 1}")
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1
+        return shard, index - int(self._starts[shard])
+
+    def _arrays(self, shard: int) -> dict[str, np.ndarray]:
+        if shard not in self._open:
+            folder = self._shards[shard][0]
+            try:
+                self._open[shard] = {
+                    name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+                    for name in _ARRAYS
+                }
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"{folder}: cannot be read ({error}); delete it and run phase synth again"
+                ) from error
+        return self._open[shard]

@@ -1,0 +1,77 @@
+"""What a head is to the renderer: flat layers in head coordinates, from wherever they were drawn.
+
+Head coordinates: (u, v) to the right and down, origin at the centre of the box that a face detector gives,
+unit = the height of that box. Layers are planes of a texture with `px_per_h` pixels per unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..types import FloatArray
+
+HALF_EXTENT = 0.95  # the texture covers −0.95 … 0.95 in both directions
+HEAD_HALF_WIDTH, HEAD_HALF_HEIGHT, HEAD_DEPTH = 0.44, 0.64, 0.42  # ellipsoid that carries the face
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figure:
+    """One person (or photo, mannequin, wall …) as layers; planes are (H,W), colours (3,H,W), linear light."""
+
+    px_per_h: float
+    albedo: FloatArray  # (3,H,W)
+    alpha: FloatArray  # (H,W) 1 where the person hides the background
+    perfusion: FloatArray  # (H,W) how strongly the pulse shows: mean 1 over the face's skin, 0 elsewhere
+    delay_s: FloatArray  # (H,W) transit time, mean 0 over the face's skin
+    normals: FloatArray  # (3,H,W) unit vectors, z towards the camera
+    gloss: FloatArray  # (H,W) strength of specular reflection
+    blink: FloatArray  # (3,H,W) what closing the eyes adds to the albedo
+    mouth: FloatArray  # (3,H,W) what opening the mouth adds to the albedo
+    skin: FloatArray  # (H,W) 0–1
+    box_h: FloatArray  # (4,) x, y, width, height of the detector's box, in head coordinates
+    flat: bool = False  # a photo or a wall: turning it shows no relief
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.alpha.shape[0], self.alpha.shape[1]
+
+
+def grid(px_per_h: float) -> tuple[FloatArray, FloatArray]:
+    """Head coordinates of the texture's pixels: u (1,W) and v (H,1)."""
+    side = texture_side(px_per_h)
+    axis = ((np.arange(side) + 0.5) / px_per_h - side / (2 * px_per_h)).astype(np.float32)
+    return axis[None, :], axis[:, None]
+
+
+def texture_side(px_per_h: float) -> int:
+    return round(2 * HALF_EXTENT * px_per_h)
+
+
+def depth(u: FloatArray, v: FloatArray) -> FloatArray:
+    """How far the head's surface stands out towards the camera, in box heights."""
+    inside = 1 - (u / HEAD_HALF_WIDTH) ** 2 - ((v + 0.05) / HEAD_HALF_HEIGHT) ** 2
+    nose = 0.09 * np.exp(-((u / 0.05) ** 2) - ((v - 0.08) / 0.08) ** 2)
+    surface: FloatArray = HEAD_DEPTH * np.sqrt(np.maximum(inside, 0)) + nose
+    return surface
+
+
+def normals_of(height: FloatArray, px_per_h: float) -> FloatArray:
+    """(3,H,W) unit normals of a height map in box heights."""
+    dv, du = np.gradient(height, 1 / px_per_h)
+    length = np.sqrt(du * du + dv * dv + 1)
+    return np.stack([-du / length, -dv / length, 1 / length]).astype(np.float32)
+
+
+def finish_perfusion(weight: FloatArray, delay_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scale the perfusion to mean 1 and shift the delay to mean 0, both over the skin of the face."""
+    u, v = grid(weight.shape[0] / (2 * HALF_EXTENT))
+    face = weight * ((u / 0.36) ** 2 + (v / 0.5) ** 2 < 1)
+    total = float(face.sum())
+    if total <= 0:
+        return weight, delay_s
+    mean = float((face * weight).sum()) / total
+    shift_s = float((face * delay_s).sum()) / total
+    return (weight / mean).astype(np.float32), (delay_s - shift_s).astype(np.float32)

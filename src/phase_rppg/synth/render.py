@@ -1,0 +1,239 @@
+"""From layers, poses, lamps and a pulse to frames.
+
+    I(x,t) = albedo(x) · shading(x, pose) · (1 − a·w(x)·p(t − τ(x))·blood) · lamps(t)        linear light
+    p(t − τ) ≈ p(t) − τ·p′(t)
+
+so a person's texture in each frame is a short sum of fixed maps with coefficients that depend on time: one
+matrix product for a handful of frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..types import ByteArray, FloatArray
+from . import camera as cam
+from .fields import interpolation
+from .figure import Figure
+from .light import Light, LightSpec, mains
+from .motion import Poses
+from .skin import Skin
+from .warp import Sampler, texture_grid
+
+FRAMES_AT_ONCE = 12
+GLOSS_SHARPNESS = 18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Actor:
+    """One person in the scene, with what the blood does on the camera's clock."""
+
+    figure: Figure
+    skin: Skin
+    poses: Poses
+    pulse: FloatArray  # (T,) blood volume at the camera's times
+    slope: FloatArray  # (T,) its derivative per second
+    centre: tuple[float, float]  # resting place in the frame, pixels (x, y)
+    px_per_h: float  # pixels of the frame per box height
+    gloss: float = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Everything that one clip shows."""
+
+    shape: tuple[int, int]  # of the frame, rows and columns
+    actors: tuple[Actor, ...]
+    background: FloatArray  # (3,H,W)
+    light: Light
+    light_spec: LightSpec
+    camera: cam.CameraSpec
+    gain: FloatArray  # (T,3) exposure and white balance over time
+    t_s: FloatArray  # (T,) when each picture was taken
+    source: cam.IntArray  # (T,) which picture each frame shows
+
+
+def frames(scene: Scene, rng: np.random.Generator) -> Iterator[ByteArray]:
+    """Render the scene frame by frame, (H,W,3) u8."""
+    sensor = cam.Sensor(scene.camera, scene.shape, rng)
+    layers = [_Layer(actor, scene) for actor in scene.actors]
+    rows = mains(
+        scene.light_spec,
+        scene.t_s,
+        scene.shape[0],
+        scene.camera.exposure_s,
+        scene.camera.readout_s,
+        rng.uniform(0, 6),
+    )
+    lamps = scene.light.key + scene.light.second
+    shadow = _shadow(scene)
+    shake = scene.actors[0] if scene.actors and scene.actors[0].poses.camera_x.any() else None
+    last: ByteArray | None = None
+    for k in range(len(scene.t_s)):
+        if last is not None and scene.source[k] == scene.source[k - 1]:
+            yield last
+            continue
+        at = int(scene.source[k])
+        behind = scene.background if shake is None else _shifted(scene.background, shake, at)
+        picture = behind * (lamps[at] * scene.gain[at])[:, None, None]
+        for layer in layers:
+            layer.draw(picture, at)
+        if scene.light_spec.mains_ripple > 0:
+            picture *= rows[at][None, :, None]
+        if shadow is not None:
+            picture *= _stretch(shadow[at], scene.shape)
+        last = sensor.expose(picture)
+        yield last
+
+
+def skin_radiance(actor: Actor, light: Light) -> float:
+    """Mean brightness of the face's skin under the lamps, before exposure."""
+    maps = _shading(actor.figure, light.key_from, light.ambient)
+    weight = (
+        actor.figure.skin * (actor.figure.perfusion > 0)
+        if actor.figure.perfusion.any()
+        else actor.figure.skin
+    )
+    total = float(weight.sum())
+    if total <= 0:
+        weight, total = actor.figure.alpha, max(float(actor.figure.alpha.sum()), 1.0)
+    colour = (actor.figure.albedo * (maps[0] * weight)).sum((1, 2)) / total
+    level = colour * (light.key.mean(0) + light.second.mean(0))
+    return float(level @ np.array([0.3, 0.6, 0.1]))
+
+
+class _Layer:
+    """One actor as maps and coefficients, ready to be drawn into frames."""
+
+    def __init__(self, actor: Actor, scene: Scene) -> None:
+        figure, light = actor.figure, scene.light
+        coefficients = _coefficients(actor, light)  # (T,3,K)
+        used = np.flatnonzero(np.abs(coefficients).max((0, 1)) > 0)
+        self.maps = np.ascontiguousarray(_maps(actor, light, scene.camera)[:, used])  # (3,K,N)
+        self.coefficients = coefficients[:, :, used] * scene.gain[:, :, None]
+        self.alpha = cam.optics(figure.alpha, scene.camera).reshape(1, -1)
+        self.window = _window(actor, scene.shape)
+        top, bottom, left, right = self.window
+        shape = (bottom - top, right - left)
+        self.sampler = Sampler(shape, figure.shape, figure.px_per_h)
+        centre = (actor.centre[0] - left, actor.centre[1] - top)
+        self.grid = texture_grid(actor.poses, shape, centre, actor.px_per_h, figure.flat)
+        self.ready: dict[int, FloatArray] = {}
+
+    def texture(self, at: int) -> FloatArray:
+        """(4,N) premultiplied colour and opacity at one moment."""
+        if at not in self.ready:
+            span = range(at, min(at + FRAMES_AT_ONCE, len(self.coefficients)))
+            block = self.coefficients[span.start : span.stop]
+            planes = np.empty((len(span), 4, self.maps.shape[2]), np.float32)
+            for channel in range(3):
+                np.matmul(block[:, channel], self.maps[channel], out=planes[:, channel])
+            planes[:, 3] = self.alpha
+            self.ready = dict(zip(span, planes, strict=True))
+        return self.ready[at]
+
+    def draw(self, picture: FloatArray, at: int) -> None:
+        top, bottom, left, right = self.window
+        seen = self.sampler.look(self.texture(at), self.grid[at])
+        part = picture[:, top:bottom, left:right]
+        np.subtract(1, seen[3], out=seen[3])
+        part *= seen[3]
+        part += seen[:3]
+
+
+def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> FloatArray:
+    """(3,K,N) fixed maps; the order matches `_coefficients`."""
+    f = actor.figure
+    key, turn_yaw, turn_pitch = _shading(f, light.key_from, light.ambient)
+    second = _shading(f, light.second_from, light.ambient)[0]
+    shine, shine_yaw, shine_pitch = _gloss(f, light.key_from) * (actor.gloss * f.gloss * f.alpha)
+    colour = cam.optics(f.albedo * f.alpha, camera)
+    lit = colour * key
+    maps = [
+        lit + shine, lit * f.perfusion, lit * (f.perfusion * f.delay_s),
+        colour * second, colour * (second * f.perfusion),
+        colour * turn_yaw + shine_yaw, colour * turn_pitch + shine_pitch,
+        cam.optics(f.blink * key, camera), cam.optics(f.mouth * key, camera),
+    ]  # fmt: skip
+    return np.stack([m.reshape(3, -1) for m in maps], axis=1)
+
+
+def _coefficients(actor: Actor, light: Light) -> FloatArray:
+    """(T,3,K) how much of each map shows in each frame."""
+    blood = (actor.skin.amplitude * actor.skin.pulsation)[None, :]  # (1,3)
+    volume, slope = actor.pulse[:, None] * blood, actor.slope[:, None] * blood
+    key, second, poses = light.key, light.second, actor.poses
+    yaw, pitch = (np.clip(angle, -0.5, 0.5)[:, None] for angle in (poses.yaw, poses.pitch))
+    columns = [
+        key, -key * volume, key * slope,
+        second, -second * volume,
+        key * yaw, key * pitch,
+        key * poses.blink[:, None], key * poses.jaw[:, None],
+    ]  # fmt: skip
+    return np.stack(columns, axis=2).astype(np.float32)
+
+
+def _shading(figure: Figure, towards: FloatArray, ambient: float) -> FloatArray:
+    """(3,H,W) Lambert shading under one lamp, and its change per radian of yaw and of pitch."""
+    nx, ny, nz = figure.normals
+    lx, ly, lz = towards
+    facing = nx * lx + ny * ly + nz * lz
+    lit = (facing > 0).astype(np.float32) * np.float32(0 if figure.flat else 1 - ambient)
+    shade = np.float32(ambient) * (0.75 + 0.25 * nz) + (1 - np.float32(ambient)) * np.maximum(facing, 0)
+    return np.stack([shade, lit * (nz * lx - nx * lz), lit * (nz * ly - ny * lz)])
+
+
+def _gloss(figure: Figure, towards: FloatArray) -> FloatArray:
+    """(3,H,W) specular reflection of one lamp (Blinn), and its change per radian of yaw and of pitch."""
+    half = towards + np.array([0, 0, 1], np.float32)
+    hx, hy, hz = half / np.linalg.norm(half)
+    nx, ny, nz = figure.normals
+    facing = np.clip(nx * hx + ny * hy + nz * hz, 0, 1)
+    shine = facing**GLOSS_SHARPNESS
+    slope = GLOSS_SHARPNESS * facing ** (GLOSS_SHARPNESS - 1) * np.float32(0.0 if figure.flat else 1.0)
+    return np.stack([shine, slope * (nz * hx - nx * hz), slope * (nz * hy - ny * hz)]).astype(np.float32)
+
+
+def _window(actor: Actor, shape: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Rows and columns of the frame that the person can reach."""
+    reach = 1.05 * actor.px_per_h
+    move_x = float(np.abs(actor.poses.x + actor.poses.camera_x).max()) * actor.px_per_h
+    move_y = float(np.abs(actor.poses.y + actor.poses.camera_y).max()) * actor.px_per_h
+    x, y = actor.centre
+    top, left = max(0, int(y - reach - move_y)), max(0, int(x - 1.6 * reach - move_x))
+    bottom = shape[0] if not actor.figure.flat else min(shape[0], int(y + reach + move_y) + 1)
+    return top, max(bottom, top + 2), left, min(shape[1], max(int(x + 1.6 * reach + move_x) + 1, left + 2))
+
+
+def _shifted(background: FloatArray, actor: Actor, at: int) -> FloatArray:
+    """The background as a moving camera sees it: a shift by parts of a pixel, edges repeated."""
+    shift_x, shift_y = actor.poses.camera_x[at] * actor.px_per_h, actor.poses.camera_y[at] * actor.px_per_h
+    for axis, shift in ((2, shift_x), (1, shift_y)):
+        whole = int(np.floor(shift))
+        part = np.float32(shift - whole)
+        index = np.arange(background.shape[axis])
+        near = background.take(np.clip(index - whole, 0, len(index) - 1), axis=axis)
+        far = background.take(np.clip(index - whole - 1, 0, len(index) - 1), axis=axis)
+        background = near + part * (far - near)
+    return background
+
+
+def _shadow(scene: Scene) -> FloatArray | None:
+    """(T,rows,columns) coarse gain of a soft shadow that crosses the frame."""
+    light = scene.light
+    if light.shadow is None:
+        return None
+    x, y = np.meshgrid(np.linspace(-0.5, 0.5, 17), np.linspace(-0.5, 0.5, 17))
+    across = 0.5 + x * np.cos(light.shadow_angle) + y * np.sin(light.shadow_angle)
+    covered = 1 / (1 + np.exp((across[None] - light.shadow[:, None, None]) / 0.06))
+    return (1 - light.shadow_depth * covered).astype(np.float32)
+
+
+def _stretch(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    stretched: FloatArray = (
+        interpolation(shape[0], field.shape[0]) @ field @ interpolation(shape[1], field.shape[1]).T
+    )
+    return stretched

@@ -1,0 +1,55 @@
+"""Many samples on several processes, in order, in bounded memory."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from ..errors import PhaseError
+
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
+# Small matrix products gain nothing from threads that wait for each other; several processes do.
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def in_order(run: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int) -> Iterator[_Result]:
+    """Yield run(job) for every job, in the order of the jobs, computed by `workers` processes."""
+    context = multiprocessing.get_context("spawn")
+    with _environment(_ONE_THREAD), ProcessPoolExecutor(max(1, workers), mp_context=context) as pool:
+        waiting: deque[Future[_Result]] = deque()
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(run, job))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise PhaseError(
+                "a worker process died (out of memory?); run the same command again with fewer --workers, "
+                "what is finished is kept"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Environment variables that child processes shall see."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
