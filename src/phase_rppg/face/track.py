@@ -95,7 +95,7 @@ class Tracker:
     def __init__(self, max_tracks: int = MAX_TRACKS) -> None:
         self.tracks: list[Track] = []  # in order of birth, lost ones included until they are forgotten
         self.max_tracks = max_tracks
-        self._next_id = 0
+        self.next_id = 0  # of the next new face
         self._looked_s = -math.inf
 
     @property
@@ -140,8 +140,8 @@ class Tracker:
                 back.resume(t_s, detection)
                 again.append(back)
             elif len(self.present) < self.max_tracks:
-                new = Track(self._next_id, detection.box, detection.landmarks, t_s, t_s)
-                self._next_id += 1
+                new = Track(self.next_id, detection.box, detection.landmarks, t_s, t_s)
+                self.next_id += 1
                 taken.add(new.id)
                 self.tracks.append(new)
                 born.append(new)

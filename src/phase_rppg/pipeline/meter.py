@@ -1,0 +1,117 @@
+"""What one face shows in one frame: the colour of its skin, and how far it has moved.
+
+A crop and its skin weights change only when the detector looked. At such a change both the old and the new
+ones are applied to the same frame, and the colours are scaled so that the trace goes on without a step: a
+step at every detection would be a false rhythm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..face.crop import AreaCrop, Box, square
+from ..face.skin import skin_weights
+from ..face.track import Track
+from ..types import ByteArray, FloatArray
+
+COLUMNS = ("red", "green", "blue", "x", "y", "face_px", "clipped")
+CROP_PX = 36  # side of the picture from which the skin colour is taken
+
+_MASK_MEMORY = 0.7  # how much of the old skin weights stays at each look
+_GAIN_MEMORY_S = 20.0  # colours drift back to their true level in this time
+_GAIN_LIMIT = 1.5
+_FULL = 248.0  # a cell this bright in any channel is clipped
+_CLIP_EVERY = 8  # frames between two counts of clipped cells
+
+
+class Meter:
+    """Measures one track in every frame; holds a crop, weights and a reference picture."""
+
+    def __init__(self, track: Track, rgb: ByteArray, size: int = CROP_PX) -> None:
+        self.size = size
+        self._gain: FloatArray = np.ones(3)
+        self._clipped = 0.0
+        self._frames = 0
+        self._last_s = track.seen_s
+        self._shape = rgb.shape
+        self._face: Box = track.box
+        self._crop = AreaCrop(square(track.box), size, rgb.shape)
+        self.picture = self._crop.mean(rgb)  # (S,S,3) f32 of the last frame
+        self._weights = skin_weights(self.picture, self._crop.box, track.landmarks, track.box)  # (S,S)
+        self._centre = _centre(track.box)  # of the face at the reference picture, in pixels
+        self._refer()
+
+    @property
+    def box(self) -> Box:
+        """The square that is cut out."""
+        return self._crop.box
+
+    def look(self, track: Track, rgb: ByteArray) -> None:
+        """Take over what the detector found in this frame."""
+        old = self._colour(self._crop.mean(rgb))
+        if track.box != self._face:
+            self._centre = self._centre + self._shift_px(self._crop.mean(rgb))
+            self._face = track.box
+            self._crop = AreaCrop(square(track.box), self.size, self._shape)
+            self.picture = self._crop.mean(rgb)
+            self._weights = skin_weights(self.picture, self._crop.box, track.landmarks, track.box)
+            self._refer()
+        else:
+            fresh = skin_weights(self._crop.mean(rgb), self._crop.box, track.landmarks, track.box)
+            self._weights = _MASK_MEMORY * self._weights + (1 - _MASK_MEMORY) * fresh
+        new = self._colour(self._crop.mean(rgb))
+        gain = self._gain * np.where(new > 1, old / np.maximum(new, 1), 1.0)
+        self._gain = np.clip(gain, 1 / _GAIN_LIMIT, _GAIN_LIMIT)
+
+    def jump(self, track: Track, rgb: ByteArray) -> None:
+        """Start anew at the place where the face was found again."""
+        self.__init__(track, rgb, self.size)  # type: ignore[misc]
+
+    def measure(self, rgb: ByteArray, t_s: float) -> FloatArray:
+        """One row of COLUMNS for this frame."""
+        picture = self.picture = self._crop.mean(rgb)
+        self._gain = self._gain ** max(0.0, 1 - (t_s - self._last_s) / _GAIN_MEMORY_S)
+        self._last_s = t_s
+        if self._frames % _CLIP_EVERY == 0:
+            self._clipped = float(((picture.max(-1) >= _FULL) * self._weights).sum())
+        self._frames += 1
+        x, y = (self._centre + self._shift_px(picture)) / self._face[2]
+        red, green, blue = self._colour(picture) * self._gain
+        return np.array([red, green, blue, x, y, self._face[2], self._clipped])
+
+    @property
+    def shift(self) -> float:
+        """How far the face has moved since the crop was placed, in face widths."""
+        return float(np.hypot(*self._shift_px(self.picture)) / self._face[2])
+
+    def _colour(self, picture: FloatArray) -> FloatArray:
+        return self._weights.reshape(-1) @ picture.reshape(-1, 3)  # (3,)
+
+    def _refer(self) -> None:
+        """Make the present picture the one against which motion is measured (Lucas and Kanade, one step)."""
+        luma = self.picture.mean(-1)
+        down, right = np.gradient(luma)
+        basis = np.stack([-right, -down, luma, np.ones_like(luma)], -1).reshape(-1, 4)  # shift, gain, level
+        reach = _face_window(self.size)
+        gram = basis.T @ (basis * reach[:, None])
+        gram[np.diag_indices(4)] += 1e-3 * np.trace(gram) / 4 * np.array([1e-3, 1e-3, 1e-6, 1e-6]) + 1e-6
+        solve = np.linalg.solve(gram, (basis * reach[:, None]).T)[:2]  # (2,S·S)
+        self._solve = solve.astype(np.float32)
+        self._reference = luma.reshape(-1)
+
+    def _shift_px(self, picture: FloatArray) -> FloatArray:
+        """The face's shift (x, y) in pixels since the reference picture; true for small shifts."""
+        cell_px = self._crop.box[2] / self.size
+        cells = self._solve @ (picture.mean(-1).reshape(-1) - self._reference)
+        return np.clip(cells, -3, 3) * cell_px
+
+
+def _centre(box: Box) -> FloatArray:
+    return np.array([box[0] + box[2] / 2, box[1] + box[3] / 2])
+
+
+def _face_window(size: int) -> FloatArray:
+    """(S·S,) weights of an ellipse that a face fills in its crop."""
+    at = (np.arange(size) + 0.5) / size - 0.5
+    inside = np.hypot(at[None, :] / 0.30, at[:, None] / 0.42) <= 1
+    return inside.reshape(-1).astype(np.float64)

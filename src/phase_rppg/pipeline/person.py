@@ -1,0 +1,191 @@
+"""Everything a session keeps about one face: the last window of its signals, and nothing that grows."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from .. import registry
+from ..face.crop import to_bytes
+from ..face.track import Track
+from ..signal import rate
+from ..signal.track import RateTracker
+from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
+from .assess import Window, assess
+from .clock import Clock, History, Step
+from .config import SessionConfig
+from .decide import decide
+from .meter import COLUMNS, Meter
+from .model import PulseModel
+from .result import WavePiece, WindowResult
+
+# Columns of the history: what the meter gives, the background, and the wave as sum and weight.
+_X, _Y, _FACE_PX, _CLIPPED = (COLUMNS.index(name) for name in ("x", "y", "face_px", "clipped"))
+_BACKGROUND = slice(len(COLUMNS), len(COLUMNS) + 3)
+_WAVE, _WEIGHT = len(COLUMNS) + 3, len(COLUMNS) + 4
+_WIDTH = len(COLUMNS) + 5
+_NO_BACKGROUND = np.full(3, -1.0)
+_BATCH = 6  # pictures that a network gets at once
+_SHORTEST_WAVE_S = 2.0  # less of a face than this in a window gives no wave
+
+
+class Person:
+    """One face of a session."""
+
+    def __init__(
+        self, track: Track, rgb: ByteArray, clock: Clock, first_tick: int, config: SessionConfig
+    ) -> None:
+        self.track, self.config, self.clock = track, config, clock
+        self.announced = False
+        self.windows = 0
+        self.meter = Meter(track, rgb, config.crop_px)
+        self._history = History(_WIDTH, config.keep_ticks, first_tick)
+        self._rates = RateTracker()
+        self._emitted = first_tick  # ticks of the wave that were handed out
+        self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
+        self._pictures: deque[ByteArray] | None = (
+            deque(maxlen=config.keep_ticks) if config.wants_clip else None
+        )
+        self._model: PulseModel | None = config.model.fresh() if config.model is not None else None
+        self._to_skip = self._model.delay_frames if self._model is not None else 0
+        self._fed = False  # whether the network has a past
+        self._pending: list[ByteArray] = []  # pictures that wait for the network
+        self._pending_first = first_tick
+
+    def frame(self, rgb: ByteArray, t_s: float, step: Step, background: FloatArray | None) -> None:
+        """Take in a frame in which the face is present."""
+        row = np.zeros(_WIDTH)
+        row[: len(COLUMNS)] = self.meter.measure(rgb, t_s)
+        row[_BACKGROUND] = _NO_BACKGROUND if background is None else background
+        now = (row, self.meter.picture)
+        before = self._before or now
+        self._history.append(before[0] + step.shares[:, None] * (row - before[0]), step.seen)
+        if self._pictures is not None or self._model is not None:
+            for tick, share in enumerate(step.shares, step.first):
+                blend = before[1] + np.float32(share) * (now[1] - before[1])
+                self._picture(tick, to_bytes(blend), step.seen)
+        self._before = now
+
+    def absent(self, step: Step) -> None:
+        """Take in a frame without the face."""
+        self._history.append(np.zeros((len(step.shares), _WIDTH)), False)
+        self._before = None
+        for tick in range(step.first, step.first + len(step.shares)):
+            self._picture(tick, np.zeros((self.meter.size, self.meter.size, 3), np.uint8), False)
+
+    def lose(self, seen_s: float) -> None:
+        """The face has been gone since `seen_s`: what was measured after that was not the face."""
+        tick = int(np.floor((seen_s - self.clock.origin_s) * self.clock.fps + 1e-6))
+        self._history.forget_after(tick)
+
+    def window(self, first: int, stop: int) -> list[WindowResult]:
+        """The result of the window of ticks first … stop−1, if the face was seen in it."""
+        self._run_model()
+        rows, seen = self._history.window(first, stop)
+        if not seen.any() or not self.track.confirmed:
+            return []
+        fps, start_s, end_s = self.clock.fps, self.clock.time_s(first), self.clock.time_s(stop)
+        skin = RgbTrace(rows[:, :3], fps, start_s, seen)
+        wave = self._wave(rows, skin, first)
+        true_fps, max_gap_s = self.clock.pace(start_s, end_s)
+        lit = seen & (rows[:, _BACKGROUND] >= 0).all(1)
+        background = RgbTrace(rows[:, _BACKGROUND], fps, start_s, lit) if lit.any() else None
+        seen_window = Window(
+            wave=wave,
+            skin=skin,
+            background=background,
+            centre=rows[:, [_X, _Y]],
+            method=self.config.method,
+            coverage=float(seen.mean()),
+            face_px=float(np.median(rows[seen, _FACE_PX])),
+            clipped=float(rows[seen, _CLIPPED].mean()),
+            fps=true_fps,
+            max_gap_s=max_gap_s,
+        )
+        tracked = self._rates.update(rate.spectrum(wave), end_s) if wave.valid.any() else None
+        peak, quality = assess(seen_window, tracked)
+        reading = decide(peak, quality, start_s, end_s, method=self.config.method, gated=self.config.gated)
+        self.windows += 1
+        return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
+
+    def piece(self, stop: int) -> list[WavePiece]:
+        """The wave up to tick `stop`, as far as it was not handed out yet."""
+        first, stop = max(self._emitted, self._history.start), min(stop, self._history.stop)
+        if stop <= first:
+            return []
+        self._emitted = stop
+        rows, seen = self._history.window(first, stop)
+        known = seen & (rows[:, _WEIGHT] > 0)
+        values = np.where(known, rows[:, _WAVE] / np.where(known, rows[:, _WEIGHT], 1.0), 0.0)
+        return [WavePiece(self.track.id, Waveform(values, self.clock.fps, self.clock.time_s(first), known))]
+
+    def flush(self) -> None:
+        """Make a network answer for the last pictures, by repeating the last one for as long as its delay."""
+        if self._model is not None and self._model.delay_frames and self._before is not None:
+            self._run_model()
+            self._pending_first = self._history.stop
+            self._pending = [to_bytes(self._before[1])] * self._model.delay_frames
+            self._run_model()
+
+    @property
+    def first_tick(self) -> int:
+        return self._history.start
+
+    def _wave(self, rows: FloatArray, skin: RgbTrace, first: int) -> Waveform:
+        """The wave of the window, from the network or the method; windows add up to the whole wave."""
+        fps, start_s, seen = skin.fps, skin.start_s, skin.valid
+        if self._model is not None:
+            known = seen & (rows[:, _WEIGHT] > 0)
+            return Waveform(np.where(known, rows[:, _WAVE], 0.0), fps, start_s, known)
+        if seen.sum() < _SHORTEST_WAVE_S * fps:
+            return Waveform(np.zeros(len(seen)), fps, start_s, np.zeros(len(seen), bool))
+        method = registry.load("methods", self.config.method)
+        wave: Waveform = method.extract(
+            self._clip(len(rows), first, skin) if self.config.wants_clip else skin
+        )
+        spread = float(wave.values[wave.valid].std()) if wave.valid.any() else 0.0
+        if spread > 0:
+            fade = np.sin(np.pi * (np.arange(len(rows)) + 0.5) / len(rows)) ** 2 + 1e-3
+            self._history.add(first, fade * wave.values / spread, _WAVE)
+            self._history.add(first, fade, _WEIGHT)
+        return wave
+
+    def _clip(self, count: int, first: int, skin: RgbTrace) -> Clip:
+        """The pictures of a window; ticks before the face came hold the first picture and are not valid."""
+        assert self._pictures is not None
+        newest = self._history.stop
+        held = list(self._pictures)
+        index = np.clip(np.arange(first, first + count) - (newest - len(held)), 0, len(held) - 1)
+        pixels = np.stack([held[int(i)] for i in index])
+        return Clip(pixels, skin.t_s, skin.fps, skin.valid)
+
+    def _picture(self, tick: int, picture: ByteArray, seen: bool) -> None:
+        if self._pictures is not None:
+            self._pictures.append(picture)
+        if self._model is None or self.config.model is None:
+            return
+        if not seen:
+            if self._fed:
+                self._run_model()
+                self._model, self._fed = self.config.model.fresh(), False
+                self._to_skip = self._model.delay_frames
+            return
+        if not self._pending:
+            self._pending_first = tick
+        self._pending.append(picture)
+        self._fed = True
+        if len(self._pending) >= _BATCH:
+            self._run_model()
+
+    def _run_model(self) -> None:
+        """Feed the pictures that wait."""
+        if self._model is None or not self._pending:
+            return
+        values = np.asarray(self._model.step(np.stack(self._pending)), float)  # (t,)
+        first = self._pending_first - self._model.delay_frames
+        skip = min(self._to_skip, len(values))  # answers for pictures from before the beginning
+        self._to_skip -= skip
+        self._history.add(first + skip, values[skip:], _WAVE)
+        self._history.add(first + skip, np.ones(len(values) - skip), _WEIGHT)
+        self._pending.clear()
