@@ -1,0 +1,250 @@
+"""`phase measure`: a heart rate from face videos."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..pipeline.api import Order
+    from ..pipeline.batch import Failure
+    from ..pipeline.result import Result
+
+NAME = "measure"
+
+
+def command(
+    videos: list[Path] = typer.Argument(..., metavar="VIDEO…", help="Video files, or folders of videos."),
+    method: str = typer.Option(
+        "pos", "--method", "-m", help="Method: pos, chrom, green, ica, pca, lgi, pbv, omit, 2sr."
+    ),
+    window_s: float = typer.Option(10.0, "--window", help="Length of the windows in seconds."),
+    step_s: float = typer.Option(1.0, "--step", help="Seconds between two windows."),
+    face: str = typer.Option("all", "--face", help="Whom to measure: largest or all."),
+    fps: float = typer.Option(None, "--fps", help="True frame rate, when the file's timestamps are wrong."),
+    ungated: bool = typer.Option(False, "--ungated", help="Show every window's number with its p_ok."),
+    as_json: bool = typer.Option(False, "--json", help="Print a JSON document (a list for several videos)."),
+    csv_file: Path = typer.Option(None, "--csv", metavar="FILE", help="Write one row per window."),
+    plot: Path = typer.Option(
+        None, "--plot", metavar="FILE.png", help="Draw wave, spectrum and rate over time."
+    ),
+    report: Path = typer.Option(
+        None, "--report", metavar="FILE.html", help="Write a page that explains the result."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and no warnings."),
+    jobs: int = typer.Option(0, "--jobs", "-j", help="Processes for several videos; 0 takes one per core."),
+) -> None:
+    """Measure the heart rate of every face in a video, or say why there is none.
+
+    A window gets a number only if it can be trusted; `--ungated` shows all of them. Exit code: 0 a reading,
+    3 no reading, 4 the video cannot be read. Of several videos, 0 means that at least one has a reading.
+    Not a medical device.
+
+    Example: `phase measure face.mp4 --plot face.png`
+    """
+    from ..errors import UsageError
+    from ..pipeline.api import Order
+    from ..pipeline.batch import find_videos
+    from ..pipeline.document import has_reading
+
+    order = Order(method, window_s, step_s, face, fps, gated=not ungated)
+    order.config()
+    files = find_videos(videos)
+    several = len(files) > 1 or videos[0].is_dir()
+    if several and plot is not None:
+        raise UsageError("--plot draws one video; use --report FILE.html for several")
+    for output in (csv_file, plot, report):
+        if output is not None:
+            check_output(output)
+    failures: list[Failure] = []
+    if several:
+        results, failures = measure_several(files, order, jobs or os.cpu_count() or 1, quiet)
+    else:
+        results = [measure_one(files[0], order, quiet)]
+    write_files(results, failures, csv_file, plot, report)
+    if as_json:
+        print_json(files, results, failures, several)
+    elif several:
+        print_table(results, failures, quiet)
+    else:
+        print_result(results[0], windows=ungated, quiet=quiet)
+    if not any(map(has_reading, results)):
+        from . import NO_READING
+
+        raise typer.Exit(4 if failures and not results else NO_READING)
+
+
+def measure_one(video: Path, order: Order, quiet: bool) -> Result:
+    """Measure one video with a progress bar on the terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ..pipeline.api import carry_out
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[at]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=_stderr(), transient=True, disable=quiet or not sys.stderr.isatty()
+    ) as bar:
+        task = bar.add_task(video.name, total=None, at="")
+        if not bar.disable:
+            bar.update(task, total=_duration_s(video))
+        return carry_out(video, order, lambda s: bar.update(task, completed=s, at=f"{s:.0f} s"))
+
+
+def measure_several(
+    files: list[Path], order: Order, jobs: int, quiet: bool
+) -> tuple[list[Result], list[Failure]]:
+    """Measure all videos in parallel; results in the order of the files."""
+    from rich.progress import Progress
+
+    from ..pipeline.batch import Failure, measure_many
+
+    done: dict[int, Result | Failure] = {}
+    with Progress(console=_stderr(), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
+        task = bar.add_task(f"{len(files)} videos", total=len(files))
+        for position, answer in measure_many(files, order, jobs):
+            done[position] = answer
+            bar.advance(task)
+    answers = [done[i] for i in range(len(files))]
+    return [a for a in answers if not isinstance(a, Failure)], [a for a in answers if isinstance(a, Failure)]
+
+
+def write_files(
+    results: list[Result],
+    failures: list[Failure],
+    csv_file: Path | None,
+    plot: Path | None,
+    report: Path | None,
+) -> None:
+    """Write what was asked for; each file whole or not at all."""
+    if csv_file is not None:
+        from ..fileio import write_text
+        from ..pipeline.document import csv_text
+
+        write_text(csv_file, csv_text(results))
+    if plot is not None:
+        from ..pipeline.plots import save_png
+
+        save_png(plot, results[0])
+    if report is not None:
+        from ..pipeline.report import save_html
+
+        save_html(report, results, [(failure.video, failure.problem) for failure in failures])
+
+
+def print_json(files: list[Path], results: list[Result], failures: list[Failure], several: bool) -> None:
+    from ..fileio import dump_json
+    from ..pipeline.document import document
+
+    found = {result.video: document(result) for result in results}
+    found |= {failure.video: {"video": failure.video, "error": failure.problem} for failure in failures}
+    documents = [found[str(file)] for file in files]
+    typer.echo(dump_json(documents if several else documents[0]))
+
+
+def print_result(result: Result, *, windows: bool = False, quiet: bool = False) -> None:
+    """One clear line per face; warnings go to stderr."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from ..pipeline.document import ADVICE, line
+    from ..types import Estimate, Reason
+
+    console = Console(highlight=False, soft_wrap=True)
+    name = Path(result.video).name
+    for face in result.faces:
+        who = f"{name}, face {face.id}" if len(result.faces) > 1 else name
+        style = "bold green" if isinstance(face.summary, Estimate) else "yellow"
+        console.print(f"{escape(who)}: [{style}]{escape(line(face))}[/{style}]")
+        if windows:
+            for w in face.windows:
+                number = (
+                    f"{w.reading.bpm:6.1f} bpm" if isinstance(w.reading, Estimate) else f"{w.reading.reason}"
+                )
+                console.print(f"  {w.start_s:7.1f}–{w.end_s:.1f} s  {number}  p_ok {w.reading.p_ok:.2f}")
+    if not result.faces:
+        reason = result.reason or Reason.NO_FACE
+        console.print(f"{escape(name)}: [yellow]no reading: {reason} – {ADVICE[reason]}[/yellow]")
+    if not quiet:
+        for warning in result.warnings:
+            _stderr().print(f"warning: {escape(warning)}", style="yellow")
+
+
+def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> None:
+    """A table of all videos and a summary."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..pipeline.document import has_reading
+    from ..types import Estimate
+
+    table = Table("video", "face", "bpm", "interval", "p_ok", "note", box=None, header_style="bold")
+    for index in (2, 3, 4):
+        table.columns[index].justify = "right"
+    for result in results:
+        name = escape(Path(result.video).name)
+        for face in result.faces:
+            reading = face.summary
+            if isinstance(reading, Estimate):
+                cells = (
+                    f"{reading.bpm:.1f}",
+                    f"{reading.low:.0f}–{reading.high:.0f}",
+                    f"{reading.p_ok:.2f}",
+                    "",
+                )
+            else:
+                cells = ("–", "", f"{reading.p_ok:.2f}", str(reading.reason))
+            table.add_row(name, str(face.id), *cells)
+        if not result.faces:
+            table.add_row(name, "–", "–", "", "", str(result.reason))
+        for warning in () if quiet else result.warnings:
+            table.add_row("", "", "", "", "", f"[yellow]{escape(warning)}[/yellow]")
+    for failure in failures:
+        problem = failure.problem.removeprefix(f"{failure.video}: ")
+        table.add_row(escape(Path(failure.video).name), "–", "–", "", "", f"[red]{escape(problem)}[/red]")
+    console = Console(highlight=False)
+    console.print(table)
+    good = sum(map(has_reading, results))
+    total = len(results) + len(failures)
+    summary = f"{total} videos: {good} with a reading, {len(results) - good} without"
+    console.print(summary + (f", {len(failures)} could not be measured" if failures else ""))
+
+
+def check_output(path: Path) -> None:
+    """Refuse a place that cannot be written before anything is measured."""
+    from ..errors import OutputError
+
+    if path.is_dir():
+        raise OutputError(path, "is a directory")
+    parent = path.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise OutputError(path, f"{parent} is not a folder that can be written")
+
+
+def _duration_s(video: Path) -> float | None:
+    from ..errors import PhaseError
+    from ..video.probe import probe
+
+    try:
+        return probe(video).duration_s
+    except PhaseError:
+        return None  # measuring says what is wrong
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)

@@ -1,0 +1,63 @@
+"""The call that a user makes: a video and a few words in, a result out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import registry
+from ..errors import UnknownNameError
+from ..types import FrameSource
+from .config import SessionConfig
+from .offline import measure as measure_with
+from .result import Result
+
+DEFAULT_METHOD = "pos"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How to measure, as plain values: they can be sent to another process."""
+
+    method: str = DEFAULT_METHOD
+    window_s: float = 10.0
+    step_s: float = 1.0
+    faces: str = "all"
+    fps: float | None = None  # replaces the timestamps of the file
+    gated: bool = True
+
+    def config(self) -> SessionConfig:
+        """The session that carries this order out; wrong values are refused here."""
+        if self.method not in registry.names("methods"):
+            raise UnknownNameError("method", self.method, registry.names("methods"))
+        return SessionConfig(
+            method=self.method, window_s=self.window_s, step_s=self.step_s, faces=self.faces, gated=self.gated
+        )
+
+
+def measure(
+    video: str | Path | FrameSource,
+    *,
+    method: str = DEFAULT_METHOD,
+    window_s: float = 10.0,
+    step_s: float = 1.0,
+    faces: str = "all",
+    fps: float | None = None,
+    gated: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Measure the heart rate in a video file, or in any source of frames.
+
+    `method` is a classical method or a network; `window_s` and `step_s` are the length and the distance of
+    the readings; `faces` is "all" or "largest"; `fps` replaces the timestamps of the file; with gated=False
+    every window shows its number with its `p_ok`. `progress` is called with the seconds reached.
+    """
+    return carry_out(video, Order(method, window_s, step_s, faces, fps, gated), progress)
+
+
+def carry_out(
+    video: str | Path | FrameSource, order: Order, progress: Callable[[float], None] | None = None
+) -> Result:
+    """Measure one video as ordered."""
+    return measure_with(video, order.config(), fps=order.fps, progress=progress)

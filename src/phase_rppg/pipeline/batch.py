@@ -1,0 +1,128 @@
+"""Many videos in parallel: each worker is a process of its own, and one bad file never stops the rest."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, PhaseError, VideoError
+from .api import Order, carry_out
+from .result import Result
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+VIDEO_SUFFIXES = frozenset(
+    {".avi", ".mkv", ".mov", ".mp4", ".m4v", ".mpg", ".mpeg", ".ts", ".webm", ".wmv", ".3gp", ".flv", ".y4m"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A video that could not be measured, and why."""
+
+    video: str
+    problem: str  # one line
+
+
+def find_videos(paths: Sequence[Path]) -> list[Path]:
+    """Files as they are named, and the videos inside folders (not deeper), each once and in order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.suffix.lower() in VIDEO_SUFFIXES and p.is_file())
+            if not inside:
+                raise InputError(
+                    f"{path}: a folder without videos; name a video file or a folder that holds some"
+                )
+            found += inside
+        else:
+            found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def measure_many(videos: Sequence[Path], order: Order, jobs: int) -> Iterator[tuple[int, Result | Failure]]:
+    """Measure all videos on `jobs` processes; yields (position in the list, result) as each one is
+    finished.
+    """
+    order.config()  # a wrong order is refused before any process starts
+    waiting = deque(enumerate(videos))
+    workers = [_Worker(order) for _ in range(max(1, min(jobs, len(videos))))]
+    try:
+        for worker in workers:
+            worker.take_next(waiting)
+        while busy := {worker.pipe: worker for worker in workers if worker.job is not None}:
+            for pipe in wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                yield worker.answer()
+                worker.take_next(waiting)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+@dataclass
+class _Worker:
+    """One process and the video that it measures; a process that dies is replaced."""
+
+    order: Order
+    job: tuple[int, Path] | None = None
+    process: BaseProcess = field(init=False)
+    pipe: Connection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, self.order))
+        self.process.start()
+        theirs.close()
+
+    def take_next(self, waiting: deque[tuple[int, Path]]) -> None:
+        self.job = waiting.popleft() if waiting else None
+        if self.job is not None:
+            self.pipe.send(str(self.job[1]))
+
+    def answer(self) -> tuple[int, Result | Failure]:
+        assert self.job is not None
+        position, video = self.job
+        try:
+            return position, self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            problem = f"the measuring process died (code {self.process.exitcode}); the file may be damaged"
+            self._start()
+            return position, Failure(str(video), str(VideoError(video, problem)))
+
+    def stop(self) -> None:
+        """An idle worker ends by itself when its pipe closes; a busy one is told to."""
+        self.pipe.close()
+        if self.job is not None:
+            self.process.terminate()
+        self.process.join()
+
+
+def _serve(pipe: Connection, order: Order) -> None:
+    """Measure what is sent until the pipe closes; the person's Ctrl+C is the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            video = pipe.recv()
+        except (EOFError, OSError):
+            return
+        answer: Result | Failure
+        try:
+            answer = carry_out(video, order)
+        except PhaseError as error:
+            answer = Failure(video, str(error))
+        except Exception as error:
+            answer = Failure(video, f"{video}: internal error: {type(error).__name__}: {error}")
+        pipe.send(answer)
