@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..pipeline.api import Order
 from ..pipeline.config import SessionConfig
 from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
 from ..synth import world as worlds
 from ..synth.codec import transcode
 from ..synth.sample import Staged, filmed, stage
+from ..synth.work import in_order
 from ..types import Frame
 from .calibrate import Observed
 
@@ -50,6 +52,34 @@ def observe(
         ]
         for name, found in windows.items()
     }
+
+
+def observe_worlds(
+    world_names: Sequence[str],
+    count: int,
+    methods: Sequence[str],
+    *,
+    seed: int,
+    seconds: float,
+    workers: int = 1,
+    on_done: Callable[[], None] = lambda: None,
+) -> dict[str, list[Observed]]:
+    """Every window of `count` recordings of each world, by each method; the same whatever the number of
+    workers.
+    """
+    jobs = [(name, seed, index, tuple(methods), seconds) for index in range(count) for name in world_names]
+    found: dict[str, list[Observed]] = {method: [] for method in methods}
+    for windows in in_order(_job, jobs, workers):
+        on_done()
+        for method in methods:
+            found[method] += windows[method]
+    return found
+
+
+def _job(job: tuple[str, int, int, tuple[str, ...], float]) -> dict[str, list[Observed]]:
+    name, seed, index, methods, seconds = job
+    configs = {method: Order(method, faces="largest", gated=False).config() for method in methods}
+    return observe(name, seed, index, configs, seconds=seconds)
 
 
 def truth_bpm(staged: Staged, start_s: float, end_s: float) -> float | None:
