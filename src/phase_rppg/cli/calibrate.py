@@ -68,6 +68,7 @@ def command(
         facts = found.provenance
         console.print(
             f"{method}: p_ok ≥ {found.threshold:.2f} is shown; "
-            f"{100 * facts['shown_of_windows_with_pulse']:.0f} % of the windows with a pulse, {100 * facts['false_readings']:.2f} % of those without, "
+            f"{100 * facts['shown_of_windows_with_pulse']:.0f} % of the windows with a pulse, "
+            f"{100 * facts['false_readings']:.2f} % of those without, "
             f"error of shown {facts['mae_bpm_of_shown']} bpm → {out / f'{method}.json'}"
         )
