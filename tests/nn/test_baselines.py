@@ -33,7 +33,7 @@ EFFICIENCY = {
     "deepphys": (7.50, 96.0, 0.01, 0.01),
     "efficientphys": (7.40, 45.6, 0.01, 0.07),
     "physformer": (7.38, 40.5, 0.01, 0.01),
-    # The table has the parameters of an early version; the release and its paper have 3.25 M.
+    # The table prints more parameters than RhythmFormer's own paper and release, which have 3.25 M.
     "rhythmformer": (4.21, 28.8, 0.25, 0.08),
     "contrast-phys": (0.85, 145.7, 0.02, 0.26),
     # Counters that watch layers miss the 0.16 M of the Mamba layers, and their products.

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from phase_rppg import nn, registry
-from phase_rppg.errors import ArgumentError, PhaseError
+from phase_rppg.errors import ArgumentError, PhaseError, UnknownNameError
 from phase_rppg.nn.output import Output
 
 from .helpers import clip
@@ -175,6 +175,12 @@ def test_wrong_pixels_are_refused_in_our_words(name: str, change: object, says: 
 def test_impossible_sizes_are_refused_in_our_words(name: str, size: int) -> None:
     with pytest.raises(PhaseError, match="size"):
         nn.build(name, size=size)
+
+
+@every_network
+def test_an_unknown_option_is_answered_with_the_nearest(name: str) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'size'"):
+        nn.build(name, sizee=32)
 
 
 @every_network

@@ -52,6 +52,21 @@ def test_files_that_do_not_fit_are_refused(write: object, says: str, tmp_path: P
         weights.load(path)
 
 
+def test_a_network_of_slopes_gives_the_wave(tmp_path: Path) -> None:
+    network, file = nn.build("physnet", size=16).eval(), tmp_path / "net.safetensors"
+    weights.save(
+        file, "physnet", network.state_dict(), overrides={"size": 16}, facts={"target": "difference"}
+    )
+    summed, _ = weights.load(file)
+    assert summed.size == 16
+    pixels = clip(2, 8, size=16)
+    with torch.no_grad():
+        slope, wave = network(pixels).wave, summed(pixels).wave
+    slope = slope - slope.mean(1, keepdim=True)
+    torch.testing.assert_close(wave.diff(dim=1), slope[:, 1:], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(wave.mean(1), torch.zeros(2), rtol=0, atol=1e-5)
+
+
 # --- phase import-weights ---
 
 
@@ -75,7 +90,9 @@ def test_the_command_writes_a_network_that_gives_the_published_numbers(
     assert facts["imported_from"] == pth.name
     pixels = clip(1, 8, size=32)
     with torch.no_grad():
-        expected = published.physnet(published.draw(published.PHYSNET), pixels)
+        slope = published.physnet(published.draw(published.PHYSNET), pixels)
+        expected = (slope - slope.mean()).cumsum(1)
+        expected = expected - expected.mean()
         torch.testing.assert_close(network(pixels).wave, expected, rtol=1e-3, atol=1e-3)
 
 

@@ -61,4 +61,4 @@ def command(
     console = Console()
     console.print(f"{name}: {len(converted)} tensors, {count.parameters(built):,} parameters → {written}")
     if facts["target"] == "difference":
-        console.print("Its wave is the slope of the pulse: evaluation sums it up before counting beats.")
+        console.print("It was trained on the slope of the pulse; its wave is summed up when it is loaded.")

@@ -8,6 +8,7 @@ without references.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -68,6 +69,6 @@ class ContrastPhys(nn.Module):
         return Output(block.mean(-1), block)
 
 
-def build(size: int = SIZE, places: int = 2) -> ContrastPhys:
+def build(**overrides: Any) -> ContrastPhys:
     """The ST-rPPG network for crops of `size` pixels with a block of `places`×`places` waves."""
-    return ContrastPhys(size, places)
+    return ContrastPhys(**prepare.options_of(ContrastPhys, NAME, overrides))

@@ -7,6 +7,8 @@ through the difference (which looks one frame ahead) and through the clip-wide s
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from . import prepare
@@ -38,6 +40,6 @@ class DeepPhys(nn.Module):
         return out
 
 
-def build(size: int = SIZE, dropout: tuple[float, float] = (0.25, 0.5)) -> DeepPhys:
+def build(**overrides: Any) -> DeepPhys:
     """DeepPhys for crops of `size` pixels; the dense layer grows with the size."""
-    return DeepPhys(size, dropout)
+    return DeepPhys(**prepare.options_of(DeepPhys, NAME, overrides))

@@ -6,6 +6,8 @@ and the masks are computed from the motion features themselves.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -41,6 +43,6 @@ class EfficientPhys(nn.Module):
         return out
 
 
-def build(size: int = SIZE, depth: int = 10, dropout: tuple[float, float] = (0.25, 0.5)) -> EfficientPhys:
+def build(**overrides: Any) -> EfficientPhys:
     """EfficientPhys for crops of `size` pixels, shifting within windows of `depth` frames."""
-    return EfficientPhys(size, depth, dropout)
+    return EfficientPhys(**prepare.options_of(EfficientPhys, NAME, overrides))

@@ -8,6 +8,8 @@ to share one rhythm. At inference the factorisation is left out, as the authors 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -115,6 +117,6 @@ def _from_zero(x: Tensor) -> Tensor:
     return x - x.amin((1, 2, 3, 4), keepdim=True)
 
 
-def build(size: int = SIZE, dropout: float = 0.1) -> FactorizePhys:
+def build(**overrides: Any) -> FactorizePhys:
     """FactorizePhys for crops of `size` pixels (71 or more)."""
-    return FactorizePhys(size, dropout)
+    return FactorizePhys(**prepare.options_of(FactorizePhys, NAME, overrides))

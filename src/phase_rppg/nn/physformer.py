@@ -8,6 +8,7 @@ then two temporal upsamplings and the mean over space.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -129,14 +130,6 @@ def _rise(inside: int, outside: int) -> nn.Sequential:
     )
 
 
-def build(
-    size: int = SIZE,
-    width: int = 96,
-    hidden: int = 144,
-    depth: int = 12,
-    heads: int = 4,
-    theta: float = 0.7,
-    dropout: float = 0.1,
-) -> PhysFormer:
+def build(**overrides: Any) -> PhysFormer:
     """PhysFormer for crops of `size` pixels (steps of 32), clips in steps of four frames."""
-    return PhysFormer(size, width, hidden, depth, heads, theta, dropout)
+    return PhysFormer(**prepare.options_of(PhysFormer, NAME, overrides))

@@ -8,6 +8,7 @@ over all cells in order of time, and channel attention. The fast stream feeds th
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -160,6 +161,6 @@ class PhysMamba(nn.Module):
         return Output(self.head(latent).flatten(1), latent.flatten(2).transpose(1, 2))
 
 
-def build(size: int = SIZE, theta: float = 0.5, dropout: tuple[float, float] = (0.25, 0.5)) -> PhysMamba:
+def build(**overrides: Any) -> PhysMamba:
     """PhysMamba for crops of `size` pixels (16 or more), clips in steps of four frames."""
-    return PhysMamba(size, theta, dropout)
+    return PhysMamba(**prepare.options_of(PhysMamba, NAME, overrides))

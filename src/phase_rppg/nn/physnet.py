@@ -7,6 +7,7 @@ temporal upsamplings, the mean over space, and one number per frame.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -65,6 +66,6 @@ class PhysNet(nn.Module):
         return Output(self.head(latent).flatten(1), latent.flatten(2).transpose(1, 2))
 
 
-def build(size: int = SIZE) -> PhysNet:
+def build(**overrides: Any) -> PhysNet:
     """PhysNet for crops of `size` pixels (16 or more), clips in steps of four frames."""
-    return PhysNet(size)
+    return PhysNet(**prepare.options_of(PhysNet, NAME, overrides))

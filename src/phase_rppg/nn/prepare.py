@@ -7,12 +7,24 @@ the network is given, one clip at a time, which alone makes these networks non-c
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UnknownNameError
 
 TINY = 1e-7
+
+
+def options_of(network: type, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The options to build a network with; lists become tuples, an unknown name is refused."""
+    known = list(inspect.signature(network).parameters)
+    for option in given:
+        if option not in known:
+            raise UnknownNameError(f"option of {name}", option, known)
+    return {option: tuple(value) if isinstance(value, list) else value for option, value in given.items()}
 
 
 def legal_size(size: int, *, at_least: int, multiple: int = 1) -> int:

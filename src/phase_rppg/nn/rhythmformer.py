@@ -8,6 +8,7 @@ like its own mean query: that is how a beat finds the other beats.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -175,8 +176,6 @@ class RhythmFormer(nn.Module):
         return Output(self.head(latent).squeeze(1), latent.transpose(1, 2))
 
 
-def build(
-    size: int = SIZE, width: int = 64, heads: int = 4, depth: int = 2, top: int = 40, ratio: float = 1.5
-) -> RhythmFormer:
+def build(**overrides: Any) -> RhythmFormer:
     """RhythmFormer for crops of 32 pixels or steps of 64, clips in steps of eight frames."""
-    return RhythmFormer(size, width, heads, depth, top, ratio)
+    return RhythmFormer(**prepare.options_of(RhythmFormer, NAME, overrides))

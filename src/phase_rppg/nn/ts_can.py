@@ -6,6 +6,8 @@ previous one, within windows of `depth` frames, so that 2-D convolutions see tim
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from . import prepare
@@ -37,6 +39,6 @@ class TsCan(nn.Module):
         return out
 
 
-def build(size: int = SIZE, depth: int = 10, dropout: tuple[float, float] = (0.25, 0.5)) -> TsCan:
+def build(**overrides: Any) -> TsCan:
     """TS-CAN for crops of `size` pixels, shifting within windows of `depth` frames."""
-    return TsCan(size, depth, dropout)
+    return TsCan(**prepare.options_of(TsCan, NAME, overrides))

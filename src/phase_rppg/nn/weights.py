@@ -6,6 +6,7 @@ weights come from. Reading it never runs code, and what does not fit is refused 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +18,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .. import fileio
-from ..errors import WeightsError
+from ..errors import PhaseError, WeightsError
 from . import build
+from .output import Output
 
 FORMAT = "phase-rppg weights 1"
 SHOWN = 4  # names per kind of problem in an error
@@ -44,8 +46,25 @@ def save(
         save_file(tensors, temporary, metadata=header)
 
 
+class Summed(nn.Module):
+    """A network that was trained on the slope of the pulse, with its wave summed up to the pulse."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+        self.size = network.size
+
+    def forward(self, pixels: Tensor) -> Output:
+        out: Output = self.network(pixels)
+        wave = (out.wave - out.wave.mean(1, keepdim=True)).cumsum(1)
+        return dataclasses.replace(out, wave=wave - wave.mean(1, keepdim=True))
+
+
 def load(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
-    """The network of a weights file, in evaluation mode, and the facts stored with it."""
+    """The network of a weights file, in evaluation mode, and the facts stored with it.
+
+    If the fact `target` says that it was trained on the slope ("difference"), its wave comes summed up.
+    """
     if not Path(path).is_file():
         raise WeightsError(path, "no such file")
     try:
@@ -61,11 +80,12 @@ def load(path: str | Path) -> tuple[nn.Module, dict[str, Any]]:
     try:
         overrides, facts = json.loads(header["overrides"]), json.loads(header["facts"])
         network = build(header["network"], **overrides)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, PhaseError) as error:
         raise WeightsError(path, f"its header cannot be read ({error})") from error
     check(tensors, network.state_dict(), path, header["network"])
     network.load_state_dict(tensors)
-    return network.eval(), facts
+    whole = Summed(network) if facts.get("target") == "difference" else network
+    return whole.eval(), facts
 
 
 def check(given: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: str | Path, network: str) -> None:
