@@ -28,10 +28,11 @@ def command(
     ),
     force: bool = typer.Option(False, "--force", help="Overwrite the output."),
 ) -> None:
-    """Turn a published state dict into a weights file that `phase evaluate` understands.
+    """Turn a published state dict into one of our weights files, renamed layer by layer.
 
     The file is opened without running any code in it. Every tensor must have the published name and shape;
-    what is missing, unexpected or mis-shaped is named. Needs the extra `train` (torch).
+    what is missing, unexpected or mis-shaped is named. `phase_rppg.nn.weights.load` reads the result. Needs
+    the extra `train` (torch).
 
     Example: `phase import-weights PURE_PhysNet_DiffNormalized.pth -o physnet-pure.safetensors`
     """
