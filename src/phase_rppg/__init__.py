@@ -1,5 +1,60 @@
-"""phase-rppg: a face video in, a pulse waveform, a heart rate or an honest "no reading" out."""
+"""phase-rppg: a face video in, a pulse waveform, a heart rate or an honest "no reading" out.
+
+    from phase_rppg import measure
+
+    result = measure("face.mp4")
+    print(result.faces[0].summary)
+
+What is named here is loaded when it is first used, so importing the package costs nothing.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .pipeline.api import measure
+    from .pipeline.config import SessionConfig
+    from .pipeline.result import FaceResult, Result, WindowResult
+    from .pipeline.session import Session
+    from .types import Estimate, Frame, NoReading, Reason
+
 __version__ = "0.1.0"
+__all__ = [
+    "Estimate",
+    "FaceResult",
+    "Frame",
+    "NoReading",
+    "Reason",
+    "Result",
+    "Session",
+    "SessionConfig",
+    "WindowResult",
+    "__version__",
+    "measure",
+]
+
+_HOMES = {
+    "measure": "pipeline.api",
+    "Session": "pipeline.session",
+    "SessionConfig": "pipeline.config",
+    "Result": "pipeline.result",
+    "FaceResult": "pipeline.result",
+    "WindowResult": "pipeline.result",
+    "Estimate": "types",
+    "Frame": "types",
+    "NoReading": "types",
+    "Reason": "types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,79 @@
+"""Laws of calibration: the model is the maximum-likelihood one, and its promises hold on constructed
+windows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from phase_rppg.errors import ArgumentError
+from phase_rppg.evaluate import calibrate
+from phase_rppg.pipeline.decide import decide, probability
+from phase_rppg.signal.rate import Peak
+from phase_rppg.types import Estimate, Quality
+
+
+def windows(count: int, seed: int = 0) -> list[calibrate.Observed]:
+    """Windows whose chance to be right grows with the SNR; a third of them has no pulse and looks like
+    noise.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(count):
+        pulse = rng.random() > 0.33
+        snr_db = rng.normal(4, 5) if pulse else rng.normal(-6, 2)
+        right = pulse and rng.random() < 1 / (1 + np.exp(-(snr_db - 1)))
+        truth = 75.0 if pulse else None
+        bpm = 75 + rng.normal(0, 0.8) if right else rng.uniform(85, 180)
+        quality = Quality(
+            snr_db=snr_db, amplitude=10 ** rng.normal(-3, 0.3), background=rng.uniform(0, 0.2), motion=0.05,
+            coverage=1.0, face_px=rng.uniform(80, 200), luma=rng.uniform(60, 200), clipped=0.0,
+            colourfulness=rng.uniform(0.2, 0.8), fps=30.0, max_gap_s=0.04,
+            support=float(np.clip(rng.normal(0.7 if right else 0.4, 0.2), 0, 1)), agreement=rng.uniform(0, 1),
+        )  # fmt: skip
+        peak = Peak(bpm, float(np.clip(0.5 + snr_db / 30, 0, 1)), snr_db, 0.5)
+        found.append(calibrate.Observed(peak, quality, truth, f"recording {i // 10}"))
+    return found
+
+
+def test_the_fit_is_where_the_gradient_vanishes() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 3))
+    truth = np.array([1.5, -0.7, 0.0])
+    y = rng.random(4000) < 1 / (1 + np.exp(-(x @ truth + 0.4)))
+    weights, bias = calibrate.fit_logistic(x, y, ridge=1e-3)
+    np.testing.assert_allclose(weights, truth, atol=0.15)
+    assert bias == pytest.approx(0.4, abs=0.15)
+    p = 1 / (1 + np.exp(-(x @ weights + bias)))
+    assert np.abs(x.T @ (p - y)).max() < 0.1
+
+
+def test_the_promises_hold_on_windows_that_were_not_seen() -> None:
+    calibration = calibrate.calibrate(windows(3000), "test", {"command": "phase calibrate", "seed": 0})
+    fresh = windows(3000, seed=1)
+    shown, false, without = [], 0, 0
+    for o in fresh:
+        reading = decide(o.peak, o.quality, 0, 10, calibration=calibration)
+        without += o.truth_bpm is None
+        if isinstance(reading, Estimate):
+            shown.append(o.right)
+            false += o.truth_bpm is None
+    assert false / without <= 0.02
+    assert np.mean(shown) >= 0.92
+    assert len(shown) > 0.2 * len(fresh)
+
+
+def test_p_ok_is_a_probability() -> None:
+    calibration = calibrate.calibrate(windows(3000), "test", {"command": "phase calibrate", "seed": 0})
+    fresh = windows(3000, seed=2)
+    p = np.array([probability(o.peak, o.quality, calibration) for o in fresh])
+    right = np.array([o.right for o in fresh])
+    for low in (0.0, 0.25, 0.5, 0.75):
+        inside = (p >= low) & (p < low + 0.25)
+        assert p[inside].mean() == pytest.approx(right[inside].mean(), abs=0.1)
+
+
+def test_only_right_or_only_wrong_windows_teach_nothing() -> None:
+    with pytest.raises(ArgumentError, match="some right"):
+        calibrate.calibrate([o for o in windows(300) if o.right], "test", {})

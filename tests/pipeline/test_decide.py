@@ -1,0 +1,122 @@
+"""Laws of the gate: each hard condition has its reason, trust grows with evidence, ungated windows keep
+p_ok.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phase_rppg import registry
+from phase_rppg.errors import InputError
+from phase_rppg.fileio import read_json, write_json
+from phase_rppg.pipeline import calibrated
+from phase_rppg.pipeline.decide import decide, features, probability
+from phase_rppg.signal.rate import Peak
+from phase_rppg.types import Estimate, NoReading, Quality, Reason
+
+GOOD = Quality(
+    snr_db=14.0, amplitude=0.004, background=0.0, motion=0.0, coverage=1.0, face_px=160.0, luma=120.0,
+    clipped=0.0, colourfulness=0.6, fps=30.0, max_gap_s=0.034, support=0.95, agreement=0.8,
+)  # fmt: skip
+PEAK = Peak(bpm=72.0, power=0.9, snr_db=14.0, sigma_bpm=0.3)
+CALIBRATIONS = sorted({calibrated.load(name).family for name in [*registry.names("methods"), "some-network"]})
+
+
+@pytest.fixture(params=CALIBRATIONS)
+def method(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_a_clear_pulse_gets_its_number(method: str) -> None:
+    found = decide(PEAK, GOOD, 0.0, 10.0, method=method)
+    assert isinstance(found, Estimate)
+    assert (found.bpm, found.start_s, found.end_s) == (72.0, 0.0, 10.0)
+    assert found.low <= 72.0 <= found.high
+    assert found.p_ok > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"fps": 6.0}, Reason.LOW_FPS),
+        ({"max_gap_s": 2.5}, Reason.BAD_TIMESTAMPS),
+        ({"coverage": 0.0}, Reason.NO_FACE),
+        ({"coverage": 0.5}, Reason.FACE_LOST),
+        ({"face_px": 9.0}, Reason.FACE_TOO_SMALL),
+        ({"luma": 3.0}, Reason.TOO_DARK),
+        ({"clipped": 0.99}, Reason.CLIPPED),
+        ({"colourfulness": 0.0}, Reason.NO_COLOUR),
+        ({"background": 1.0}, Reason.LIGHT_FLICKER),
+        ({"motion": 1.0}, Reason.MOTION),
+        ({"snr_db": -12.0, "support": 0.0, "agreement": 0.0, "amplitude": 1e-5}, Reason.NO_PULSE),
+    ],
+)
+def test_each_defect_has_its_reason(method: str, change: dict[str, float], reason: Reason) -> None:
+    peak = (
+        dataclasses.replace(PEAK, snr_db=-12.0, power=0.05, sigma_bpm=5.0)
+        if reason is Reason.NO_PULSE
+        else PEAK
+    )
+    found = decide(peak, dataclasses.replace(GOOD, **change), 0.0, 10.0, method=method)
+    assert isinstance(found, NoReading)
+    assert found.reason is reason
+
+
+def test_two_seconds_are_too_short_and_no_line_is_no_pulse(method: str) -> None:
+    assert decide(PEAK, GOOD, 0.0, 2.0, method=method) == NoReading(Reason.TOO_SHORT, 0.0, 2.0)
+    assert decide(None, GOOD, 0.0, 10.0, method=method) == NoReading(Reason.NO_PULSE, 0.0, 10.0)
+
+
+def test_ungated_shows_the_number_with_an_honest_doubt(method: str) -> None:
+    bad = dataclasses.replace(GOOD, background=1.0)
+    found = decide(PEAK, bad, 0.0, 10.0, method=method, gated=False)
+    assert isinstance(found, Estimate)
+    assert found.p_ok == 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    snr_db=st.floats(-60, 60), amplitude=st.floats(0, 1), support=st.floats(0, 1), agreement=st.floats(0, 1),
+    sigma=st.floats(0, 50), face_px=st.floats(0, 4000), luma=st.floats(0, 255), bpm=st.floats(40, 200),
+)  # fmt: skip
+def test_every_answer_is_finite_and_ordered(
+    snr_db: float, amplitude: float, support: float, agreement: float, sigma: float, face_px: float,
+    luma: float, bpm: float,
+) -> None:  # fmt: skip
+    quality = dataclasses.replace(
+        GOOD,
+        snr_db=snr_db,
+        amplitude=amplitude,
+        support=support,
+        agreement=agreement,
+        face_px=face_px,
+        luma=luma,
+    )
+    found = decide(Peak(bpm, 0.5, snr_db, sigma), quality, 0.0, 10.0, gated=False)
+    assert isinstance(found, Estimate)
+    assert 0 <= found.p_ok <= 1
+    assert found.low <= found.bpm <= found.high
+
+
+@pytest.mark.parametrize("family", CALIBRATIONS)
+def test_every_feature_of_the_files_exists_and_the_files_name_their_command(family: str) -> None:
+    calibration = calibrated.load(family)
+    assert set(calibration.features) <= set(features(PEAK, GOOD))
+    assert "phase calibrate" in calibration.provenance["command"]
+    assert 0.5 <= calibration.threshold < 1
+    assert 0 < probability(PEAK, GOOD, calibration) < 1
+
+
+def test_a_file_survives_writing_and_a_broken_one_is_refused(tmp_path) -> None:
+    calibration = calibrated.load("pos")
+    calibrated.write(tmp_path / "pos.json", calibration)
+    assert calibrated.read(tmp_path / "pos.json") == calibration
+    broken = read_json(tmp_path / "pos.json")
+    del broken["threshold"]
+    write_json(tmp_path / "broken.json", broken)
+    with pytest.raises(InputError, match="phase calibrate"):
+        calibrated.read(tmp_path / "broken.json")
