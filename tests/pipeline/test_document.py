@@ -1,0 +1,106 @@
+"""Laws of what is written: documents follow the schema, rows have their columns, pictures show gaps as
+gaps.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from phase_rppg.errors import OutputError
+from phase_rppg.fileio import dump_json
+from phase_rppg.pipeline import document, plots, report
+from phase_rppg.types import Reason
+from pipeline import results
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "measure.schema.json").read_text(encoding="utf-8"))
+CASES = {
+    "one face": results.result(results.face()),
+    "two faces": results.result(
+        results.face(0), results.face(3, silent=True), warnings=("the clock jumped",)
+    ),
+    "silent": results.result(results.face(silent=True)),
+    "nobody": results.result(),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_documents_follow_the_schema(case: str) -> None:
+    text = dump_json(document.document(CASES[case]))
+    found = json.loads(text)
+    jsonschema.validate(found, SCHEMA)
+    assert ("reason" in found) == (case == "nobody")
+
+
+def test_a_batch_is_a_list_and_may_hold_failures() -> None:
+    entries = [document.document(r) for r in CASES.values()] + [
+        {"video": "x.mp4", "error": "x.mp4: is empty"}
+    ]
+    jsonschema.validate(json.loads(dump_json(entries)), SCHEMA)
+
+
+def test_the_schema_refuses_what_is_not_promised() -> None:
+    good = document.document(CASES["one face"])
+    for bad in ({**good, "extra": 1}, {**good, "faces": []}, {**good, "reason": "NO_FACE"}, {"video": "x"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, SCHEMA)
+
+
+def test_rows_have_one_line_per_window() -> None:
+    rows = list(csv.DictReader(io.StringIO(document.csv_text([CASES["two faces"], CASES["nobody"]]))))
+    assert len(rows) == 62
+    assert tuple(rows[0]) == document.CSV_COLUMNS
+    assert rows[0]["reason"] == ""
+    assert rows[10] == rows[10] | {"bpm": "", "low": "", "high": "", "reason": "NO_PULSE"}
+
+
+def test_every_reason_has_advice() -> None:
+    assert set(document.ADVICE) == set(Reason)
+
+
+def test_lines_say_the_rate_or_the_reason() -> None:
+    assert document.line(results.face()) == "72.0 bpm (70–74), 90 % sure to be within 5 bpm"
+    assert document.line(results.face(silent=True)).startswith("no reading: NO_PULSE – ")
+
+
+def test_gaps_are_gaps_and_not_lines() -> None:
+    _, bpm, low, high = plots.rate_series(results.face())
+    assert np.isnan(bpm[8:14]).all()
+    assert np.isfinite(np.delete(bpm, np.arange(8, 14))).all()
+    assert np.isnan(low[8:14]).all()
+    assert np.isnan(high[8:14]).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_can_be_drawn(case: str, tmp_path: Path) -> None:
+    plots.save_png(tmp_path / "out.png", CASES[case])
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert [p.name for p in tmp_path.iterdir()] == ["out.png"]
+
+
+def test_a_report_is_one_file_that_needs_nothing_else(tmp_path: Path) -> None:
+    report.save_html(tmp_path / "r.html", list(CASES.values()), [("bad.mp4", "bad.mp4: is empty")])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#)""", text)
+    assert "@import" not in text
+    assert "<script" not in text
+    assert "<b>folder" not in text
+    assert text.count("<svg") == 3
+    assert "not a medical device" in text
+    assert "bad.mp4" in text
+
+
+def test_a_place_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OutputError):
+        report.save_html(tmp_path / "folder", [CASES["silent"]])
+    with pytest.raises(OutputError):
+        plots.save_png(tmp_path / "folder", CASES["silent"])
+    assert list((tmp_path / "folder").iterdir()) == []
