@@ -26,7 +26,6 @@ def command(
     Example: `phase audit pure ~/data/PURE --out pure-audit.html --workers 4`
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
     from ..datasets import base
@@ -34,10 +33,10 @@ def command(
     from ..datasets.audit_report import to_html
     from ..errors import InputError
     from ..fileio import dump_json, write_text
+    from .progress import bar
 
     total = len(base.find(dataset, root))
-    columns = [TextColumn("looking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with bar("looking") as progress:
         task = progress.add_task("", total=total)
         result = audit(dataset, root, workers=workers, on_done=lambda _: progress.advance(task))
     write_text(out, to_html(result))

@@ -32,22 +32,23 @@ def command(
     Example: `phase prepare ubfc_rppg ~/data/UBFC --cache ~/data/phase-cache --workers 4`
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ..datasets import base, crew
     from ..datasets.prepare import Done, Settings, prepare
+    from .progress import bar
 
     console = Console()
     settings = Settings(size, fps, min_coverage)
     total = len(base.find(dataset, root))
-    columns = [TextColumn("preparing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with bar("preparing") as progress:
         task = progress.add_task("", total=total)
 
         def on_done(outcome: Done) -> None:
             progress.advance(task)
             if outcome.problem is not None:
-                progress.console.print(f"excluded: {outcome.problem}", markup=False, highlight=False)
+                progress.console.print(
+                    f"excluded: {outcome.problem}", markup=False, highlight=False, soft_wrap=True
+                )
 
         report = prepare(dataset, root, cache, settings, workers=workers, on_done=on_done)
     counts = [f"{report.count(action)} {action}" for action in ("built", "kept", "rebuilt", "excluded")]

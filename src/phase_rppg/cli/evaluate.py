@@ -1,0 +1,189 @@
+"""`phase evaluate`: how good a model is on recordings with a reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..evaluate.protocol import Evaluation, Scores
+
+NAME = "evaluate"
+
+
+def command(
+    root: Optional[Path] = typer.Argument(None, help="The folder of the data set."),
+    dataset: str = typer.Option(
+        "folder", "--dataset", "-d", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."
+    ),
+    model: str = typer.Option(
+        "pos", "--model", "-m", help="A method or a network; `phase models` lists them."
+    ),
+    window: float = typer.Option(10.0, help="Length of a window in seconds."),
+    step: float = typer.Option(1.0, help="Seconds from one window to the next."),
+    video: Optional[list[Path]] = typer.Option(
+        None, help="A single video instead of a data set; can be repeated."
+    ),
+    reference: Optional[list[Path]] = typer.Option(
+        None, help="Its reference: CSV, PURE's .json or UBFC's .txt; one for each video, or one for all."
+    ),
+    ungated: bool = typer.Option(
+        False, "--ungated", help="List every window's number, also those not shown."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document instead of the table."),
+    csv: Optional[Path] = typer.Option(None, help="Write every window to this CSV file."),
+    out: Optional[Path] = typer.Option(
+        None, help="Write evaluation.json, windows.csv and plots to this folder."
+    ),
+    workers: int = typer.Option(
+        1, help="Recordings measured at once, each in its own process; 0: in this one."
+    ),
+) -> None:
+    """Measure recordings in windows and compare each window with its reference, with and without the gate.
+
+    The reference rate comes from the contact PPG in the same window by the same estimator.
+
+    Example: `phase evaluate ~/data/UBFC --dataset ubfc_rppg --model pos --json > pos.json`
+
+    Example: `phase evaluate --video face.mp4 --reference face.csv`
+    """
+    from rich.console import Console
+
+    from ..datasets import base
+    from ..errors import ArgumentError, RecordingError
+    from ..evaluate import protocol
+    from ..fileio import dump_json, write_json
+    from .progress import bar
+
+    if (root is None) == (not video):
+        raise ArgumentError("ROOT, --video", "both" if video else "neither", "a folder or single videos")
+    if root is not None:
+        found = base.find(dataset, root)
+    else:
+        dataset, found = "folder", protocol.pairs(video or [], reference or [])
+    with bar("measuring") as progress:
+        task = progress.add_task("", total=len(found))
+
+        def on_done(_: str, problem: RecordingError | None) -> None:
+            progress.advance(task)
+            if problem is not None:
+                progress.console.print(f"excluded: {problem}", markup=False, highlight=False, soft_wrap=True)
+
+        evaluation = protocol.evaluate(
+            dataset, found, model, window_s=window, step_s=step, workers=workers, on_done=on_done
+        )
+    if not evaluation.results:
+        raise base.nothing_left(root or "--video", evaluation.problems)
+    document = protocol.as_json(evaluation, ungated=ungated)
+    if csv is not None:
+        _write_csv(csv, evaluation, ungated)
+    if out is not None:
+        write_json(out / "evaluation.json", document)
+        _write_csv(out / "windows.csv", evaluation, ungated=True)
+        _write_plots(out, evaluation)
+    if as_json:
+        typer.echo(dump_json(document))
+    else:
+        Console().print(_table(evaluation))
+
+
+def _table(evaluation: Evaluation) -> Table:
+    from rich.table import Table
+
+    from ..evaluate.protocol import mean_of_recordings, score
+
+    title = f"{evaluation.model} on {evaluation.dataset}, windows of {evaluation.window_s:g} s"
+    table = Table(title=title, caption="every number found │ only what the gate shows; errors in bpm")
+    table.add_column("recording", overflow="fold")
+    for name in ("n", "MAE", "RMSE", "MAPE", "r", "±5", "shown", "MAE", "RMSE", "±5"):
+        table.add_column(name, justify="right", no_wrap=True)
+    every = [score(result.rows) for result in evaluation.results]
+    for result, scores in zip(evaluation.results, every, strict=True):
+        table.add_row(result.name, *_cells(scores))
+    table.add_section()
+    table.add_row("all windows", *_cells(score(evaluation.rows())), style="bold")
+    mean = mean_of_recordings(every)
+    cells = [
+        "",
+        _number(mean["ungated_mae"]),
+        "",
+        "",
+        "",
+        "",
+        _share(mean["coverage"]),
+        _number(mean["gated_mae"]),
+    ]
+    table.add_row("mean of recordings", *cells)
+    return table
+
+
+def _cells(scores: Scores) -> list[str]:
+    left, right = scores.ungated, scores.gated
+    all_found, shown = ["–"] * 5, ["–"] * 3
+    if left is not None:
+        r = left.pearson.value if left.pearson is not None else None
+        errors = [left.mae.value, left.rmse.value, left.mape.value, r]
+        all_found = [*map(_number, errors), _share(left.within.value)]
+    if right is not None:
+        shown = [_number(right.mae.value), _number(right.rmse.value), _share(right.within.value)]
+    return [f"{scores.windows}", *all_found, _share(scores.coverage), *shown]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
+
+
+def _write_csv(path: Path, evaluation: Evaluation, ungated: bool) -> None:
+    import csv
+    import io
+
+    from ..fileio import write_text
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["recording", "subject", "start_s", "end_s", "truth_bpm", "bpm", "p_ok", "shown", "reason"]
+    )
+    for result in evaluation.results:
+        for row in result.rows:
+            bpm = f"{row.bpm:.3f}" if row.bpm is not None and (row.shown or ungated) else ""
+            times = [f"{row.start_s:g}", f"{row.end_s:g}", f"{row.truth_bpm:.3f}"]
+            writer.writerow(
+                [result.name, result.subject, *times, bpm, f"{row.p_ok:.4f}", int(row.shown), row.reason]
+            )
+    write_text(path, text.getvalue())
+
+
+def _write_plots(folder: Path, evaluation: Evaluation) -> None:
+    import numpy as np
+
+    from ..evaluate import plots, selective
+
+    found = [
+        (result.name, row) for result in evaluation.results for row in result.rows if row.bpm is not None
+    ]
+    if not found:
+        return
+    names = [name for name, _ in found]
+    estimate = np.array([row.bpm for _, row in found], float)
+    truth = np.array([row.truth_bpm for _, row in found])
+    p_ok = np.array([row.p_ok for _, row in found])
+    title = f"{evaluation.model} on {evaluation.dataset}"
+    plots.save(plots.scatter(estimate, truth, title=title, groups=names), folder / "scatter.png")
+    if len(found) > 2:
+        plots.save(
+            plots.bland_altman(estimate, truth, title=title, groups=names), folder / "bland-altman.png"
+        )
+    error = np.abs(estimate - truth)
+    curve = selective.risk_coverage(error, p_ok, windows=len(evaluation.rows()))
+    plots.save(plots.risk_coverage({evaluation.model: curve}, title=title), folder / "risk-coverage.png")
+    table = selective.calibration(p_ok, error <= 5)
+    plots.save(plots.reliability(table, title=title), folder / "reliability.png")

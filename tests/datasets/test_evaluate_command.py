@@ -1,0 +1,83 @@
+"""`phase evaluate` from the command line to its files, on fake data sets."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from phase_rppg.cli import run as phase
+
+from . import fake_layouts
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    fake_layouts.folder(folder, [fake_layouts.Person(i, 60.0 + 15 * i, 13.0, (96, 128)) for i in (1, 2)])
+    return folder
+
+
+def test_the_rates_of_an_easy_data_set_are_found(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--out", str(tmp_path / "out"), "--csv", str(tmp_path / "w.csv")]
+    assert (
+        phase(["evaluate", str(root), "--model", "pos", "--workers", "0", "--json", "--ungated", *files]) == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["overall"]["count"] >= 6
+    assert document["overall"]["ungated"]["mae"]["value"] < 1.5
+    assert [r["subject"] for r in document["recordings"]] == ["person 1", "person 2"]
+    assert document["conditions"]["light"]["daylight"]["found"] == document["overall"]["found"]
+    rows = list(csv.DictReader((tmp_path / "w.csv").read_text().splitlines()))
+    assert len(rows) == document["overall"]["count"]
+    assert all(abs(float(row["bpm"]) - float(row["truth_bpm"])) < 5 for row in rows)
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert {"evaluation.json", "windows.csv", "scatter.png", "risk-coverage.png"} <= names
+
+
+def test_a_person_sees_a_table(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    video, label = str(root / "1.mp4"), str(root / "1.csv")
+    assert phase(["evaluate", "--video", video, "--reference", label, "--workers", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "mean of" in shown
+    assert "all windows" in shown.replace("\n", " ") or "all" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--model", "pox"], 2, "did you mean 'pos'"),
+        (["--window", "0"], 2, "window"),
+        (["--step", "20"], 2, "step"),
+        (["--dataset", "mmpdd"], 2, "did you mean 'mmpd'"),
+        (["--dataset", "pure"], 4, "expected PURE"),
+    ],
+)
+def test_a_wrong_call_is_one_line(
+    root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert phase(["evaluate", str(root), *arguments]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_neither_or_both_of_folder_and_video_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert phase(["evaluate"]) == 2
+    assert phase(["evaluate", str(root), "--video", "x.mp4"]) == 2
+    assert phase(["evaluate", "--video", "x.mp4"]) == 2
+    assert "accepted" in capsys.readouterr().err
+
+
+def test_when_no_recording_can_be_measured_the_input_is_at_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_layouts.folder(tmp_path, [fake_layouts.Person(1, 70.0, 3.0)])
+    assert phase(["evaluate", str(tmp_path), "--workers", "0"]) == 4
+    assert "no window of 10 s has a reference rate" in capsys.readouterr().err

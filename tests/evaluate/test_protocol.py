@@ -1,0 +1,123 @@
+"""Windows against the reference: every window counts once, with and without the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from phase_rppg.errors import ArgumentError, RecordingError
+from phase_rppg.evaluate import protocol
+from phase_rppg.fileio import dump_json
+from phase_rppg.pipeline.result import FaceResult, Result, WindowResult
+from phase_rppg.signal.rate import Peak
+from phase_rppg.types import Estimate, NoReading, Quality, Reason, Recording, Waveform
+
+T_S = np.arange(0, 30, 1 / 60)
+REFERENCE = Waveform(np.sin(2 * np.pi * 1.2 * T_S), 60.0, 0.0, np.ones(len(T_S), bool))  # 72 bpm
+QUALITY = dict.fromkeys(Quality.__dataclass_fields__, 1.0)
+
+
+def recording(reference: Waveform = REFERENCE) -> Recording:
+    return Recording("folder", "anna", "anna", None, reference, {"light": "day"})  # type: ignore[arg-type]
+
+
+def window(index: int, bpm: float, *, shown: bool, face_px: float = 100.0) -> WindowResult:
+    start_s, end_s = float(index), index + 10.0
+    peak = Peak(bpm, 0.5, 3.0, 1.0)
+    quality = Quality(**{**QUALITY, "face_px": face_px})
+    if shown:
+        return WindowResult(0, start_s, end_s, Estimate(bpm, bpm, bpm, 0.9, start_s, end_s), peak, quality)
+    return WindowResult(0, start_s, end_s, NoReading(Reason.MOTION, start_s, end_s, 0.3), peak, quality)
+
+
+def result(*faces: list[WindowResult], seconds: float = 30.0) -> Result:
+    t_s = np.arange(0, seconds, 1 / 30)
+    wave = Waveform(np.sin(2 * np.pi * 1.2 * t_s - 0.3), 30.0, 0.0, np.ones(len(t_s), bool))
+    summary = NoReading(Reason.NO_PULSE, 0.0, seconds)
+    people = tuple(
+        FaceResult(i, summary, tuple(windows), wave, np.zeros(0), None, 100.0, seconds)
+        for i, windows in enumerate(faces)
+    )
+    return Result("anna.mp4", "pos", seconds, 30.0, len(t_s), people, None, ())
+
+
+def test_errors_and_coverage_are_what_was_put_in() -> None:
+    windows = [window(i, 72.0 if i % 2 else 82.0, shown=bool(i % 2)) for i in range(21)]
+    compared = protocol.against_reference(recording(), result(windows), 10.0, 1.0)
+    scores = protocol.score(compared.rows)
+    assert (scores.windows, scores.found, scores.shown) == (21, 21, 10)
+    assert scores.coverage == pytest.approx(10 / 21)
+    assert scores.ungated is not None
+    assert scores.ungated.mae.value == pytest.approx(110 / 21, abs=0.05)
+    assert scores.gated is not None
+    assert scores.gated.mae.value == pytest.approx(0, abs=0.05)
+    assert {row.reason for row in compared.rows if not row.shown} == {"MOTION"}
+
+
+def test_a_window_without_a_face_counts_against_the_coverage_only() -> None:
+    compared = protocol.against_reference(recording(), result([window(3, 72.0, shown=True)]), 10.0, 1.0)
+    scores = protocol.score(compared.rows)
+    assert (scores.windows, scores.found, scores.shown) == (21, 1, 1)
+    assert compared.rows[0].reason == "NO_FACE"
+    nobody = protocol.score(protocol.against_reference(recording(), result(), 10.0, 1.0).rows)
+    assert (nobody.windows, nobody.ungated, nobody.gated) == (21, None, None)
+
+
+def test_of_two_faces_the_larger_is_the_subject() -> None:
+    large = [window(0, 72.0, shown=True)]
+    small = [window(0, 120.0, shown=True, face_px=30.0), window(1, 72.0, shown=True, face_px=30.0)]
+    rows = protocol.against_reference(recording(), result(small, large), 10.0, 1.0).rows
+    assert rows[0].bpm == 72.0
+    assert rows[1].bpm == 72.0
+
+
+def test_windows_without_a_reference_do_not_count() -> None:
+    valid = T_S < 12
+    broken = Waveform(REFERENCE.values, 60.0, 0.0, valid)
+    windows = [window(i, 72.0, shown=True) for i in range(21)]
+    rows = protocol.against_reference(recording(broken), result(windows), 10.0, 1.0).rows
+    assert len(rows) < 6
+    with pytest.raises(RecordingError, match="no window of 40 s"):
+        protocol.against_reference(recording(), result(windows), 40.0, 1.0)
+
+
+def test_the_whole_wave_is_compared_in_both_conventions() -> None:
+    whole = protocol.against_reference(recording(), result([window(0, 72.0, shown=True)]), 10.0, 1.0).whole
+    assert set(whole) == {"ours", "toolbox"}
+    assert whole["ours"].bpm == pytest.approx(72, abs=0.1)
+    assert whole["ours"].macc > 0.95
+
+
+def evaluation() -> protocol.Evaluation:
+    windows = [window(i, 75.0, shown=i < 5) for i in range(21)]
+    one = protocol.against_reference(recording(), result(windows), 10.0, 1.0)
+    problem = RecordingError("bert", "the video is missing")
+    return protocol.Evaluation("folder", "pos", 10.0, 1.0, (one,), (problem,))
+
+
+def test_the_document_holds_back_what_the_gate_holds_back() -> None:
+    gated = protocol.as_json(evaluation())
+    rows = gated["recordings"][0]["windows"]
+    assert [row["bpm"] for row in rows[:6]] == [75.0] * 5 + [None]
+    every = protocol.as_json(evaluation(), ungated=True)["recordings"][0]["windows"]
+    assert all(row["bpm"] == 75.0 for row in every)
+    assert gated["excluded"] == [{"name": "bert", "problem": "the video is missing"}]
+    assert gated["conditions"]["light"]["day"]["count"] == 21
+    assert gated["mean_of_recordings"]["ungated_mae"] == pytest.approx(3, abs=0.05)
+    dump_json(gated)
+
+
+def test_single_videos_share_a_reference_or_have_one_each() -> None:
+    videos = [Path("a.mp4"), Path("b.mp4")]
+    assert [f.reference for f in protocol.pairs(videos, [Path("r.json")])] == [Path("r.json")] * 2
+    assert [f.name for f in protocol.pairs(videos, [Path("a.csv"), Path("b.csv")])] == ["a", "b"]
+    with pytest.raises(ArgumentError):
+        protocol.pairs(videos, [])
+
+
+@pytest.mark.parametrize(("window_s", "step_s"), [(1.0, 1.0), (10.0, 0.0), (10.0, 11.0), (float("nan"), 1.0)])
+def test_senseless_windows_are_refused(window_s: float, step_s: float) -> None:
+    with pytest.raises(ArgumentError):
+        protocol.evaluate("folder", [], "pos", window_s=window_s, step_s=step_s)
