@@ -86,7 +86,7 @@ export interface Changes {
 /** Keeps the tracks; give it the detections of a picture whenever `due` says that it is time to look. */
 export class Tracker {
   tracks: Track[] = []; // in order of birth, lost ones included until they are forgotten
-  private nextId = 0;
+  nextId = 0;
   private lookedS = -Infinity;
 
   constructor(readonly maxTracks = MAX_TRACKS) {}

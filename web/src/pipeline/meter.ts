@@ -1,0 +1,162 @@
+/** What one face shows in one frame: the colour of its skin, and how far it has moved; the twin of pipeline/meter.py. */
+
+import { AreaCrop, square } from "../face/crop";
+import { skinWeights } from "../face/skin";
+import type { Track } from "../face/track";
+import { clip } from "../signal/arrays";
+import { solve } from "../signal/solve";
+import type { Box, Picture } from "../types";
+
+export const COLUMNS = ["red", "green", "blue", "x", "y", "face_px", "clipped"] as const;
+export const CROP_PX = 36; // side of the picture from which the skin colour is taken
+
+const MASK_MEMORY = 0.7; // how much of the old skin weights stays at each look
+const GAIN_MEMORY_S = 20; // colours drift back to their true level in this time
+const GAIN_LIMIT = 1.5;
+const FULL = 248; // a cell this bright in any channel is clipped
+const CLIP_EVERY = 8; // frames between two counts of clipped cells
+
+type Colour = [number, number, number];
+
+/** Measures one track in every frame; holds a crop, weights and a reference picture, nothing that grows. */
+export class Meter {
+  picture: Float32Array; // (S,S,3) of the last frame
+  private crop: AreaCrop;
+  private weights: Float32Array; // (S,S)
+  private face: Box;
+  private gain: Colour = [1, 1, 1];
+  private centre: readonly [number, number]; // of the face at the reference picture, in pixels
+  private clipped = 0;
+  private frames = 0;
+  private lastS: number;
+  private reference: Float64Array = new Float64Array(0); // (S·S,) luma
+  private rows: readonly Float32Array[] = []; // shift from luma
+
+  constructor(track: Track, frame: Picture, readonly size: number = CROP_PX) {
+    this.lastS = track.seenS;
+    this.face = track.box;
+    this.crop = new AreaCrop(square(track.box), size, frame.width, frame.height);
+    this.picture = this.crop.mean(frame);
+    this.weights = this.skin(track, this.picture);
+    this.centre = [track.box[0] + track.box[2] / 2, track.box[1] + track.box[3] / 2];
+    this.refer();
+  }
+
+  /** The square that is cut out. */
+  get box(): Box {
+    return this.crop.box;
+  }
+
+  /** The weights of the skin within that square, (S,S), sum 1. */
+  get mask(): Float32Array {
+    return this.weights;
+  }
+
+  /** Take over what the detector found in this frame. */
+  look(track: Track, frame: Picture): void {
+    const before = this.crop.mean(frame);
+    const old = this.colour(before);
+    let now = before;
+    if (track.box.some((value, i) => value !== this.face[i])) {
+      const [x, y] = this.shiftPx(before);
+      this.centre = [this.centre[0] + x, this.centre[1] + y];
+      this.face = track.box;
+      this.crop = new AreaCrop(square(track.box), this.size, frame.width, frame.height);
+      now = this.picture = this.crop.mean(frame);
+      this.weights = this.skin(track, now);
+      this.refer();
+    } else {
+      const fresh = this.skin(track, before);
+      this.weights = this.weights.map((w, i) => MASK_MEMORY * w + (1 - MASK_MEMORY) * fresh[i]);
+    }
+    const level = this.colour(now);
+    this.gain = this.gain.map((g, c) =>
+      clip(g * (level[c] > 1 ? old[c] / Math.max(level[c], 1) : 1), 1 / GAIN_LIMIT, GAIN_LIMIT)) as Colour;
+  }
+
+  /** One row of COLUMNS for this frame. */
+  measure(frame: Picture, tS: number): number[] {
+    const picture = (this.picture = this.crop.mean(frame));
+    const fade = Math.max(0, 1 - (tS - this.lastS) / GAIN_MEMORY_S);
+    this.gain = this.gain.map((g) => g ** fade) as Colour;
+    this.lastS = tS;
+    if (this.frames % CLIP_EVERY === 0) {
+      this.clipped = this.weights.reduce((total, w, i) =>
+        Math.max(picture[3 * i], picture[3 * i + 1], picture[3 * i + 2]) >= FULL ? total + w : total, 0);
+    }
+    this.frames += 1;
+    const [x, y] = this.shiftPx(picture);
+    const colour = this.colour(picture);
+    return [
+      ...colour.map((value, c) => value * this.gain[c]),
+      (this.centre[0] + x) / this.face[2], (this.centre[1] + y) / this.face[2], this.face[2], this.clipped,
+    ];
+  }
+
+  /** How far the face has moved since the crop was placed, in face widths. */
+  get shift(): number {
+    return Math.hypot(...this.shiftPx(this.picture)) / this.face[2];
+  }
+
+  private skin(track: Track, picture: Float32Array): Float32Array {
+    return skinWeights(picture, this.size, this.crop.box, track.landmarks, track.box);
+  }
+
+  private colour(picture: Float32Array): Colour {
+    const out: Colour = [0, 0, 0];
+    this.weights.forEach((w, i) => {
+      for (let c = 0; c < 3; c++) out[c] += w * picture[3 * i + c];
+    });
+    return out;
+  }
+
+  /** Make the present picture the one against which motion is measured (Lucas and Kanade, one step). */
+  private refer(): void {
+    const { size } = this;
+    const luma = lumaOf(this.picture);
+    const reach = faceWindow(size);
+    const basis = Array.from(luma, (value, i) => [-slope(luma, i, i % size, size, 1), -slope(luma, i, Math.floor(i / size), size, size), value, 1]);
+    const gram = new Float64Array(16);
+    basis.forEach((row, i) => {
+      if (reach[i]) for (let a = 0; a < 4; a++) for (let b = 0; b < 4; b++) gram[4 * a + b] += row[a] * row[b];
+    });
+    const trace = gram[0] + gram[5] + gram[10] + gram[15];
+    [1e-3, 1e-3, 1e-6, 1e-6].forEach((ridge, a) => (gram[5 * a] += ((1e-3 * trace) / 4) * ridge + 1e-6));
+    this.rows = [0, 1].map((axis) => {
+      const inverse = solve(gram, Float64Array.from({ length: 4 }, (_, a) => (a === axis ? 1 : 0))); // gram is symmetric
+      return Float32Array.from(basis, (row, i) => (reach[i] ? row.reduce((sum, value, a) => sum + value * inverse[a], 0) : 0));
+    });
+    this.reference = luma;
+  }
+
+  /** The face's shift (x, y) in pixels since the reference picture; true for small shifts. */
+  private shiftPx(picture: Float32Array): [number, number] {
+    const cellPx = this.crop.box[2] / this.size;
+    const luma = lumaOf(picture);
+    return this.rows.map((row) => {
+      let cells = 0;
+      for (let i = 0; i < row.length; i++) cells += row[i] * (luma[i] - this.reference[i]);
+      return clip(cells, -3, 3) * cellPx;
+    }) as [number, number];
+  }
+}
+
+function lumaOf(picture: Float32Array): Float64Array {
+  return Float64Array.from({ length: picture.length / 3 }, (_, i) => (picture[3 * i] + picture[3 * i + 1] + picture[3 * i + 2]) / 3);
+}
+
+/** Central difference along one axis, one-sided at the ends, as numpy.gradient does. */
+function slope(luma: Float64Array, at: number, place: number, size: number, stride: number): number {
+  if (place === 0) return luma[at + stride] - luma[at];
+  if (place === size - 1) return luma[at] - luma[at - stride];
+  return (luma[at + stride] - luma[at - stride]) / 2;
+}
+
+/** (S·S,) an ellipse that a face fills in its crop. */
+function faceWindow(size: number): boolean[] {
+  return Array.from({ length: size * size }, (_, i) => {
+    const x = ((i % size) + 0.5) / size - 0.5;
+    const y = (Math.floor(i / size) + 0.5) / size - 0.5;
+    return Math.hypot(x / 0.3, y / 0.42) <= 1;
+  });
+}

@@ -1,0 +1,208 @@
+/** Everything a session keeps about one face: the last window of its signals; the twin of pipeline/person.py. */
+
+import { toBytes } from "../face/crop";
+import type { Track } from "../face/track";
+import * as chrom from "../methods/chrom";
+import { deviation } from "../methods/common";
+import * as pos from "../methods/pos";
+import { any, median, sum } from "../signal/arrays";
+import { spectrum } from "../signal/rate";
+import { GRID_BPM, RateTracker } from "../signal/track";
+import type { Picture, RgbTrace, Waveform } from "../types";
+import { assess } from "./assess";
+import { type Clock, History, type Step } from "./clock";
+import type { SessionConfig } from "./config";
+import { decide } from "./decide";
+import { COLUMNS, Meter } from "./meter";
+import type { PulseModel } from "./model";
+import type { WavePiece, WindowResult } from "./result";
+
+// Columns of the history: what the meter gives, the background, and the wave as sum and weight.
+const X = COLUMNS.indexOf("x");
+const FACE_PX = COLUMNS.indexOf("face_px");
+const CLIPPED = COLUMNS.indexOf("clipped");
+const BACKGROUND = COLUMNS.length;
+const WAVE = COLUMNS.length + 3;
+const WEIGHT = COLUMNS.length + 4;
+const WIDTH = COLUMNS.length + 5;
+const BATCH = 6; // pictures that a network gets at once
+const SHORTEST_WAVE_S = 2; // less of a face than this in a window gives no wave
+const METHODS: Record<string, { extract(trace: RgbTrace): Waveform }> = { pos, chrom };
+
+/** One face of a session. */
+export class Person {
+  announced = false;
+  windows = 0;
+  meter: Meter;
+  private readonly history: History;
+  private readonly rates = new RateTracker();
+  private emitted: number; // ticks of the wave that were handed out
+  private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
+  private model: PulseModel | null;
+  private toSkip: number;
+  private pending: Uint8Array[] = [];
+
+  constructor(
+    readonly track: Track, frame: Picture, private readonly clock: Clock, firstTick: number, private readonly config: SessionConfig,
+  ) {
+    this.meter = new Meter(track, frame, config.cropPx);
+    this.history = new History(WIDTH, config.keepTicks, firstTick);
+    this.emitted = firstTick;
+    this.model = config.model?.fresh() ?? null;
+    this.toSkip = this.model?.delayFrames ?? 0;
+  }
+
+  get firstTick(): number {
+    return this.history.start;
+  }
+
+  /** Start anew at the place where the face was found again. */
+  jump(frame: Picture): void {
+    this.meter = new Meter(this.track, frame, this.config.cropPx);
+  }
+
+  /** Take in a frame in which the face is present. */
+  async frame(frame: Picture, tS: number, step: Step, background: readonly number[] | null): Promise<void> {
+    const row = [...this.meter.measure(frame, tS), ...(background ?? [-1, -1, -1]), 0, 0];
+    const now = { row, picture: this.meter.picture };
+    const before = this.before ?? now;
+    for (const share of step.shares) this.history.append(row.map((value, i) => before.row[i] + share * (value - before.row[i])), step.seen);
+    if (this.model)
+      for (const share of step.shares)
+        await this.picture(toBytes(now.picture.map((value, i) => before.picture[i] + share * (value - before.picture[i]))), step.seen);
+    this.before = now;
+  }
+
+  /** Take in a frame without the face. */
+  async absent(step: Step): Promise<void> {
+    for (let i = 0; i < step.shares.length; i++) this.history.append(new Float64Array(WIDTH), false);
+    this.before = null;
+    if (step.shares.length > 0) await this.forgetPictures();
+  }
+
+  /** The face has been gone since `seenS`: what was measured after that was not the face. */
+  lose(seenS: number): void {
+    this.history.forgetAfter(Math.floor((seenS - this.clock.originS) * this.clock.fps + 1e-6));
+  }
+
+  /** The result of the window of ticks first … stop−1, if the face was seen in it. */
+  async window(first: number, stop: number): Promise<WindowResult[]> {
+    await this.runModel();
+    const { rows, seen } = this.history.window(first, stop);
+    if (!any(seen) || !this.track.confirmed) return [];
+    const { fps } = this.clock;
+    const startS = this.clock.timeS(first);
+    const endS = this.clock.timeS(stop);
+    const pick = (from: number, count: number): Float64Array => columns(rows, from, count);
+    const skin: RgbTrace = { values: pick(0, 3), fps, startS, valid: seen };
+    const wave = this.wave(rows, skin, first);
+    const lit = seen.map((flag, i) => (flag && [0, 1, 2].every((c) => rows[i * WIDTH + BACKGROUND + c] >= 0) ? 1 : 0));
+    const pace = this.clock.pace(startS, endS);
+    const ofSeen = (column: number): Float64Array => pick(column, 1).filter((_, i) => seen[i]);
+    const spec = spectrum(wave);
+    const tracked = any(wave.valid) ? this.rates.update(spec, endS) : null;
+    const { peak, quality } = assess({
+      wave,
+      skin,
+      background: any(lit) ? { values: pick(BACKGROUND, 3), fps, startS, valid: lit } : null,
+      centre: pick(X, 2),
+      method: this.config.method,
+      coverage: sum(seen) / seen.length,
+      facePx: median(ofSeen(FACE_PX)),
+      clipped: sum(ofSeen(CLIPPED)) / sum(seen),
+      fps: pace.fps,
+      maxGapS: pace.maxGapS,
+    }, tracked);
+    const reading = decide(peak, quality, startS, endS, this.config.calibration, this.config.gated);
+    this.windows += 1;
+    const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
+    return [{ kind: "window", face: this.track.id, startS, endS, reading, peak, quality, spectrum: shown }];
+  }
+
+  /** The wave up to tick `stop`, as far as it was not handed out yet. */
+  piece(stop: number): WavePiece[] {
+    const first = Math.max(this.emitted, this.history.start);
+    const last = Math.min(stop, this.history.stop);
+    if (last <= first) return [];
+    this.emitted = last;
+    return [{ kind: "wave", face: this.track.id, wave: this.known(first, last) }];
+  }
+
+  /** The newest seconds of the wave as far as they are known now, for the eye; later windows may refine them. */
+  preview(seconds: number): Waveform {
+    const last = this.history.stop;
+    const first = last - Math.round(seconds * this.clock.fps);
+    if (this.model) return this.known(first, last);
+    const { rows, seen } = this.history.window(first, last);
+    const skin = { values: columns(rows, 0, 3), fps: this.clock.fps, startS: this.clock.timeS(first), valid: seen };
+    if (sum(seen) < SHORTEST_WAVE_S * this.clock.fps) return { ...skin, values: new Float64Array(seen.length), valid: new Uint8Array(seen.length) };
+    return METHODS[this.config.method].extract(skin);
+  }
+
+  /** Make a network answer for the last pictures, by repeating the last one for as long as its delay. */
+  async flush(): Promise<void> {
+    if (!this.model || !this.model.delayFrames || !this.before) return;
+    const last = toBytes(this.before.picture);
+    for (let i = 0; i < this.model.delayFrames; i++) this.pending.push(last);
+    await this.runModel(this.pending.length - this.model.delayFrames);
+  }
+
+  private known(first: number, last: number): Waveform {
+    const { rows, seen } = this.history.window(first, last);
+    const valid = seen.map((flag, i) => (flag && rows[i * WIDTH + WEIGHT] > 0 ? 1 : 0));
+    const values = Float64Array.from(valid, (flag, i) => (flag ? rows[i * WIDTH + WAVE] / rows[i * WIDTH + WEIGHT] : 0));
+    return { values, fps: this.clock.fps, startS: this.clock.timeS(first), valid };
+  }
+
+  /** The wave of the window, from the network or the method; the whole wave is the sum of its windows. */
+  private wave(rows: Float64Array, skin: RgbTrace, first: number): Waveform {
+    const count = skin.valid.length;
+    if (this.model) {
+      const valid = skin.valid.map((flag, i) => (flag && rows[i * WIDTH + WEIGHT] > 0 ? 1 : 0));
+      return { ...skin, values: columns(rows, WAVE, 1).map((value, i) => (valid[i] ? value : 0)), valid };
+    }
+    if (sum(skin.valid) < SHORTEST_WAVE_S * skin.fps) return { ...skin, values: new Float64Array(count), valid: new Uint8Array(count) };
+    const wave = METHODS[this.config.method].extract(skin);
+    const spread = any(wave.valid) ? deviation(wave.values.filter((_, i) => wave.valid[i])) : 0;
+    if (spread > 0) {
+      const fade = Float64Array.from(wave.values, (_, i) => Math.sin((Math.PI * (i + 0.5)) / count) ** 2 + 1e-3);
+      this.history.add(first, fade.map((f, i) => (f * wave.values[i]) / spread), WAVE);
+      this.history.add(first, fade, WEIGHT);
+    }
+    return wave;
+  }
+
+  private async picture(picture: Uint8Array, seen: boolean): Promise<void> {
+    if (!seen) return this.forgetPictures();
+    this.pending.push(picture);
+    if (this.pending.length >= BATCH) await this.runModel();
+  }
+
+  /** After a pause the network begins anew. */
+  private async forgetPictures(): Promise<void> {
+    if (!this.model || !this.config.model) return;
+    if (this.pending.length === 0 && this.toSkip === this.model.delayFrames) return;
+    await this.runModel(1);
+    this.model = this.config.model.fresh();
+    this.toSkip = this.model.delayFrames;
+  }
+
+  /** Feed the pictures that wait; the last of them is tick stop−1 (or stop−1−`newest` from the end). */
+  private async runModel(newest?: number): Promise<void> {
+    if (!this.model || this.pending.length === 0) return;
+    const values = await this.model.step(this.pending);
+    this.pending = [];
+    const first = this.history.stop - (newest ?? values.length) - this.model.delayFrames;
+    const skip = Math.min(this.toSkip, values.length); // answers for pictures from before the beginning
+    this.toSkip -= skip;
+    this.history.add(first + skip, values.subarray(skip), WAVE);
+    this.history.add(first + skip, new Float64Array(values.length - skip).fill(1), WEIGHT);
+  }
+}
+
+/** Columns from … from+count−1 of rows (T,WIDTH) as (T,count). */
+function columns(rows: Float64Array, from: number, count: number): Float64Array {
+  const out = new Float64Array((rows.length / WIDTH) * count);
+  for (let i = 0; i < out.length; i++) out[i] = rows[Math.floor(i / count) * WIDTH + from + (i % count)];
+  return out;
+}

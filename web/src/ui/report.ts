@@ -1,0 +1,55 @@
+/** The report of a dropped video, as elements of the page. */
+
+import type { Result } from "../pipeline/document";
+import type { FaceResult } from "../pipeline/offline";
+import { isEstimate } from "../types";
+import { ADVICE, clock } from "./words";
+
+type Child = Node | string;
+
+function element(tag: string, children: readonly Child[] = [], className = ""): HTMLElement {
+  const made = document.createElement(tag);
+  made.append(...children);
+  if (className) made.className = className;
+  return made;
+}
+
+/** Everything that was found in one video. */
+export function report(result: Result): HTMLElement[] {
+  const title = element("p", [`${result.video} · ${clock(result.durationS)} · ${result.method}`]);
+  if (result.faces.length === 0) return [title, element("p", [`No reading: ${ADVICE.NO_FACE}`], "summary")];
+  return [title, ...result.faces.flatMap((face) => faceReport(face, result.faces.length > 1))];
+}
+
+function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
+  const { summary } = face;
+  const head = isEstimate(summary)
+    ? [element("b", [summary.bpm.toFixed(1)]), ` bpm (${summary.low.toFixed(0)}–${summary.high.toFixed(0)}), ${Math.round(100 * summary.pOk)} % sure to be within 5 bpm`]
+    : [`No reading: ${ADVICE[summary.reason]}`];
+  const shown = face.windows.filter((window) => isEstimate(window.reading)).length;
+  const facts: [string, string | null][] = [
+    ["windows with a reading", `${shown} of ${face.windows.length}`],
+    ["face in view", clock(face.seenS)],
+    ["beats", face.beatsS.length > 0 ? String(face.beatsS.length) : null],
+    ["RMSSD", unit(face.hrv?.rmssd_ms, "ms")],
+    ["SDNN", unit(face.hrv?.sdnn_ms, "ms")],
+    ["breaths per minute", unit(face.hrv?.breaths_per_minute, "")],
+  ];
+  const list = element("dl", facts.filter(([, value]) => value !== null).map(([name, value]) => element("div", [element("dt", [name]), element("dd", [value!])])));
+  const rows = face.windows.map(({ startS, endS, reading, peak }) => element("tr", [
+    element("td", [`${clock(startS)}–${clock(endS)}`]),
+    element("td", [isEstimate(reading) ? reading.bpm.toFixed(1) : "–"]),
+    element("td", [`${Math.round(100 * reading.pOk)} %`]),
+    element("td", [peak ? `${peak.snrDb.toFixed(1)} dB` : "–"]),
+    element("td", [isEstimate(reading) ? "" : ADVICE[reading.reason]]),
+  ]));
+  const header = element("tr", ["window", "bpm", "sure", "SNR", "why not"].map((name) => element("th", [name])));
+  const table = element("div", [element("table", [element("thead", [header]), element("tbody", rows)])], "scroll");
+  table.tabIndex = 0; // scrolls by keyboard
+  table.setAttribute("role", "region");
+  table.setAttribute("aria-label", "Readings of all windows");
+  return [...(named ? [element("h3", [`Face ${face.id + 1}`])] : []), element("p", head, "summary"), list, table];
+}
+
+const unit = (value: number | null | undefined, name: string): string | null =>
+  value === null || value === undefined ? null : `${value.toFixed(value < 20 ? 1 : 0)} ${name}`.trim();

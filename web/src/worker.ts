@@ -1,0 +1,90 @@
+/** The worker: owns the networks and the session, takes one frame at a time. */
+
+import { Detector } from "./face/detect";
+import { ModelFiles } from "./infer/files";
+import { stopwatch, YuNet } from "./infer/runtime";
+import { read } from "./pipeline/calibrated";
+import { SessionConfig } from "./pipeline/config";
+import type { PulseModel } from "./pipeline/model";
+import type { Person } from "./pipeline/person";
+import { Session } from "./pipeline/session";
+import type { FromWorker, SeenFace, ToWorker } from "./protocol";
+import { Grabber } from "./capture/grabber";
+
+const PREVIEW_S = 8;
+const PREVIEW_EVERY_S = 0.1;
+
+interface Loaded {
+  readonly files: ModelFiles;
+  readonly detector: Detector;
+  readonly model: PulseModel | null;
+}
+
+const say = (message: FromWorker): void => self.postMessage(message);
+const grabber = new Grabber();
+let loaded: Loaded | null = null;
+let session: Session | null = null;
+let previewedS = -Infinity;
+
+async function load(base: string): Promise<void> {
+  say({ kind: "loading", share: 0.05 });
+  const files = await ModelFiles.open(base);
+  const detector = new Detector(await YuNet.open(await files.bytes("models/face/yunet.onnx")));
+  say({ kind: "loading", share: 0.6 });
+  const model: PulseModel | null = null;
+  loaded = { files, detector, model };
+  say({ kind: "ready", method: "pos", about: "Method: POS (Wang et al., 2017); faces by YuNet." });
+}
+
+async function start(method?: "pos" | "chrom"): Promise<void> {
+  if (!loaded) throw new Error("the networks are not loaded yet");
+  const model = method ? null : loaded.model;
+  const calibration = read(await loaded.files.json("models/calibration/pos.json"), "models/calibration/pos.json");
+  session = new Session(new SessionConfig(calibration, { model, method, faces: "largest" }), loaded.detector);
+  previewedS = -Infinity;
+}
+
+async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Promise<void> {
+  const begun = performance.now();
+  const pixels = await grabber.pixels(picture);
+  if (!session) return;
+  stopwatch.take();
+  const events = await session.push(pixels, tS);
+  const present = session.present.filter((person) => person.announced);
+  const due = tS - previewedS >= PREVIEW_EVERY_S || tS < previewedS;
+  const preview = due && present.length > 0 ? present[0].preview(PREVIEW_S) : null;
+  if (preview) previewedS = tS;
+  say({
+    kind: "frame", tS, width: pixels.width, height: pixels.height, faces: present.map(seen), events, preview,
+    tookMs: performance.now() - begun, networkMs: stopwatch.take(),
+  });
+}
+
+function seen(person: Person): SeenFace {
+  const { mask } = person.meter;
+  const top = mask.reduce((highest, weight) => Math.max(highest, weight), 1e-9);
+  return { id: person.track.id, box: person.meter.box, size: person.meter.size, mask: Uint8Array.from(mask, (w) => (255 * w) / top) };
+}
+
+async function finish(): Promise<void> {
+  if (!session) return;
+  const events = await session.finish();
+  say({ kind: "finished", events, frameCount: session.frameCount, faceSeen: session.faceSeen });
+  session = null;
+}
+
+async function handle(message: ToWorker): Promise<void> {
+  switch (message.kind) {
+    case "load": return load(message.base);
+    case "start": return start(message.method);
+    case "frame": return frame(message);
+    case "finish": return finish();
+  }
+}
+
+let queue: Promise<void> = Promise.resolve(); // messages are handled one after the other
+self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  queue = queue.then(() => handle(data)).catch((error: unknown) => {
+    say({ kind: "failed", problem: error instanceof Error ? error.message : String(error) });
+  });
+};
