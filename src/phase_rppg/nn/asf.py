@@ -1,0 +1,52 @@
+"""Adaptive Spatial Filter: a soft mask per frame decides where the pulse is read (section "ASF")."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .layers import ConvNorm
+
+
+class AdaptiveSpatialFilter(nn.Module):
+    """Sum each frame's features under one or two learned masks, and add their change since the last frame.
+
+    M_t = softmax of f_conv(Z_t) over space,  z_t = Σ Z_t ⊙ M_t,  v_t = z_t − z_{t−1},  z'_t = [z_t, v_t].
+    With two masks (say skin and background) their features stand side by side in z.
+    """
+
+    def __init__(
+        self, channels: int, hidden: int, *, masks: int = 1, learned: bool = True, derivative: bool = True
+    ) -> None:
+        super().__init__()
+        self.masks, self.derivative = masks, derivative
+        self.width = channels * masks  # of z
+        self.outputs = self.width * (2 if derivative else 1)  # of z'
+        self.hidden = ConvNorm(channels, hidden, 3) if learned else None
+        # No bias: softmax does not see a constant.
+        self.logits = nn.Conv2d(hidden, masks, 3, padding=1, bias=False) if learned else None
+
+    def initial_state(self, like: Tensor, batch: int) -> Tensor:
+        return like.new_zeros(batch, self.width)
+
+    def mask(self, x: Tensor) -> Tensor:
+        """(N,C,H,W) -> (N,M,H,W), non-negative, each summing to 1."""
+        if self.hidden is None or self.logits is None:  # plain mean
+            ones = torch.ones_like(x[:, :1]).expand(-1, self.masks, -1, -1)
+            return ones / (x.shape[2] * x.shape[3])
+        logits = self.logits(F.relu(self.hidden(x), inplace=True))
+        return torch.softmax(logits.flatten(2), 2).reshape(logits.shape)
+
+    def forward(self, x: Tensor, last: Tensor, started: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(B·T,C,H,W), z_{−1} (B,M·C), started (1,) 0 or 1 -> z' (B,T,outputs), mask (B·T,M,H,W), new z."""
+        mask = self.mask(x)
+        pixels = x.permute(0, 2, 3, 1).flatten(1, 2)  # (N,H·W,C)
+        z = torch.bmm(mask.flatten(2), pixels)  # (N,M,C)
+        z = z.reshape(last.shape[0], -1, self.width)  # (B,T,M·C)
+        if not self.derivative:
+            return z, mask, z[:, -1]
+        # The first frame ever has no past: its v is zero.
+        before = last + (1 - started) * (z[:, 0] - last)
+        v = z - torch.cat([before[:, None], z[:, :-1]], 1)
+        return torch.cat([z, v], 2), mask, z[:, -1]

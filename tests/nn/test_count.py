@@ -1,0 +1,91 @@
+"""The counter against layers counted by hand, and the sizes the paper promises."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn as tnn
+from typer.testing import CliRunner
+
+from phase_rppg import nn
+from phase_rppg.cli import build
+from phase_rppg.nn import count
+
+BY_HAND = [
+    (tnn.Conv2d(3, 8, 5, padding=2), (2, 3, 10, 10), 3 * 8 * 25 + 8, 2 * 8 * 100 * 3 * 25),
+    (tnn.Conv2d(8, 8, 3, groups=8, bias=False), (1, 8, 6, 6), 72, 8 * 16 * 9),
+    (tnn.Conv2d(4, 6, 3, stride=2, padding=1), (1, 4, 9, 9), 222, 6 * 25 * 36),
+    (tnn.Conv1d(4, 6, 3, dilation=2), (1, 4, 20), 78, 6 * 16 * 12),
+    (tnn.Conv3d(2, 4, (3, 1, 1), groups=2), (1, 2, 5, 4, 4), 16, 4 * 3 * 16 * 3),
+    (tnn.ConvTranspose1d(4, 2, 4, stride=2), (1, 4, 5), 34, 4 * 5 * 2 * 4),
+    (tnn.Linear(7, 5), (3, 7), 40, 105),
+    (tnn.BatchNorm2d(4), (1, 4, 3, 3), 8, 0),
+    (tnn.utils.parametrizations.weight_norm(tnn.Conv1d(2, 3, 3)), (1, 2, 5), 3 + 18 + 3, 3 * 3 * 6),
+]
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "parameters", "macs"), BY_HAND, ids=lambda value: type(value).__name__
+)
+def test_layers_counted_by_hand(
+    layer: tnn.Module, shape: tuple[int, ...], parameters: int, macs: int
+) -> None:
+    assert count.parameters(layer) == parameters
+    assert count.macs(layer, torch.zeros(shape)) == macs
+
+
+def test_the_paper_preset_counted_by_hand() -> None:
+    """Every layer of `phasenet`, written out."""
+    network = nn.build("phasenet")
+    widths, outs = [64, 128, 256], [32, 64, 128]
+    blocks = sum(
+        (w // 4) * w + 2 * w  # expand 1×1 and its norm
+        + 9 * w + 3 * w + 2 * w  # 3×3, time, norm
+        + 2 * w * (w // 4) + w // 4 + w  # squeeze-excite
+        + w * out + 2 * out  # project and its norm
+        for w, out in zip(widths, outs, strict=True)
+    )  # fmt: skip
+    stem = 3 * 16 * 25 + 32
+    asf = 9 * 128 * 32 + 64 + 9 * 32
+    temporal = 512 + (256 * 64 + 64) + 3 * (64 * 128 * 5 + 128) + 65
+    assert count.parameters(network) == stem + blocks + asf + temporal
+
+    frame = 128 * 128 * 16 * 75
+    for w, out, side in zip(widths, outs, (128, 64, 32), strict=True):
+        frame += side**2 * (w // 4 * w + 12 * w) + (side // 2) ** 2 * w * out + 2 * w * (w // 4)
+    frame += 16**2 * (9 * 128 * 32 + 9 * 32 + 128)
+    frame += 256 * 64 + 3 * 64 * 128 * 5 + 64
+    assert count.clip_macs(network, 128, 128) == 128 * frame
+    assert count.step_macs(network, 128) == frame
+
+
+def test_the_paper_preset_is_as_small_as_the_paper_says() -> None:
+    network = nn.build("phasenet")
+    assert count.parameters(network) <= 300_000
+    assert count.clip_macs(network, 128, 128) <= 28.3e9
+
+
+def test_the_stream_preset_is_small() -> None:
+    network = nn.build("phasenet-stream")
+    assert count.parameters(network) <= 300_000
+    assert count.step_macs(network, network.size) <= 20e6
+
+
+def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn, "names", lambda: ["phasenet", "phasenet-stream"])
+    done = CliRunner().invoke(build(), ["models", "--json"])
+    assert done.exit_code == 0, done.output
+    paper, stream = json.loads(done.output)
+    assert paper["causal"]
+    assert paper["parameters"] == count.parameters(nn.build("phasenet"))
+    assert paper["receptive_frames"] == 1 + 6 + 1 + 4 * 7
+    assert not paper["recursive"]
+    assert stream["recursive"]
+    table = CliRunner().invoke(build(), ["models"], env={"COLUMNS": "160"})
+    assert "phasenet-stream" in table.output
+
+
+def test_every_registered_network_can_be_built_by_name() -> None:
+    assert {"phasenet", "phasenet-stream"} <= set(nn.names())
