@@ -81,3 +81,26 @@ def test_when_no_recording_can_be_measured_the_input_is_at_fault(
     fake_layouts.folder(tmp_path, [fake_layouts.Person(1, 70.0, 3.0)])
     assert phase(["evaluate", str(tmp_path), "--workers", "0"]) == 4
     assert "no window of 10 s has a reference rate" in capsys.readouterr().err
+
+
+def test_a_cut_video_is_left_out_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_layouts.ubfc_rppg(tmp_path, [fake_layouts.Person(i, 70.0, 11.0) for i in (1, 2)])
+    cut = tmp_path / "subject2" / "vid.avi"
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 3 // 4])
+    arguments = [
+        "evaluate",
+        str(tmp_path),
+        "--dataset",
+        "ubfc_rppg",
+        "--workers",
+        "0",
+        "--json",
+        "--window",
+        "6",
+    ]
+    assert phase(arguments) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert [r["name"] for r in document["recordings"]] == ["subject1"]
+    assert [r["name"] for r in document["excluded"]] == ["subject2"]
+    assert "excluded: subject2" in said.err

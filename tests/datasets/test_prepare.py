@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,9 @@ import pytest
 from phase_rppg.cli import run as phase
 from phase_rppg.datasets import cache, crew, follow
 from phase_rppg.datasets.base import find
-from phase_rppg.datasets.prepare import Report, Settings, labels_at, prepare
+from phase_rppg.datasets.prepare import Report, Settings, labels_at, prepare, store
 from phase_rppg.errors import ArgumentError, InputError, RecordingError
-from phase_rppg.types import Frame, Waveform
+from phase_rppg.types import Frame, Recording, Waveform
 
 from . import fake_layouts
 
@@ -179,6 +180,32 @@ def test_time_without_a_face_is_not_valid() -> None:
     assert valid[t_s < 1.9].mean() > 0.95
     assert not valid[(t_s > 3.3) & (t_s < 3.9)].any()
     assert valid[t_s > 4.5].all()
+
+
+class Endless:
+    """The same face again and again."""
+
+    def __init__(self, frames: int) -> None:
+        self.count = frames
+
+    def frames(self):  # type: ignore[no-untyped-def]
+        rgb = next(fake_layouts.Person(1, 70.0).frames())
+        for index in range(self.count):
+            yield Frame(rgb.copy(), index / 30)
+
+
+def test_memory_does_not_grow_with_the_length_of_the_video(tmp_path: Path) -> None:
+    def peak_bytes(frames: int) -> int:
+        label = Waveform(np.zeros(frames), 30.0, 0.0, np.ones(frames, bool))
+        recording = Recording("folder", "a", "a", Endless(frames), label)
+        tracemalloc.start()
+        store(recording, tmp_path / f"{frames}", "key", SMALL)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    peak_bytes(90)  # the detector is loaded once
+    assert peak_bytes(1800) - peak_bytes(300) < 1500 * 150  # bytes: a frame of the clip alone has 1728
 
 
 def test_labels_outside_the_reference_are_not_known() -> None:

@@ -80,6 +80,20 @@ class Retimed:
             yield Frame(frame.rgb, float(self.times_s[index]))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Unbroken:
+    """A video that must be whole: a single file may be used up to its damage, a data set leaves it out."""
+
+    source: FrameSource
+    name: str
+
+    def frames(self) -> Iterator[Frame]:
+        try:
+            yield from self.source.frames()
+        except VideoError as error:
+            raise RecordingError(self.name, f"the video cannot be used: it {error.problem}") from error
+
+
 def load(
     name: str, root: str | Path, *, on_problem: Callable[[RecordingError], None] | None = None
 ) -> list[Recording]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,19 +124,18 @@ def prepare_one(dataset: str, found: base.Found, cache_root: str, settings: Sett
 def store(recording: Recording, target: Path, key: str, settings: Settings) -> None:
     """Write one recording's entry; too little face, or no end of the video, leaves nothing behind."""
     with cache.writing(target, settings.size) as writer:
-        boxes: list[FloatArray] = []
-        seen: list[bool] = []
+        boxes, seen = array("f"), bytearray()  # 17 bytes per frame are all that grows with the video
         start_s = 0.0
         for tick in onto_clock(follow(recording.video, settings.size), settings.fps):
             start_s = start_s if seen else tick.t_s
             writer.add(tick.picture)
-            boxes.append(tick.box.astype(np.float32))
+            boxes.extend(tick.box)
             seen.append(tick.valid)
         if len(seen) < MIN_SECONDS * settings.fps:
             raise RecordingError(recording.name, f"the video is shorter than {MIN_SECONDS:g} s")
         t_s = start_s + np.arange(len(seen)) / settings.fps
         wave, known = labels_at(recording.reference, t_s)
-        face = np.array(seen)
+        face = np.frombuffer(seen, bool)
         if (share := float(face.mean())) < settings.min_coverage:
             raise RecordingError(recording.name, f"a face was seen in only {share:.0%} of the video")
         if (share := float(known.mean())) < settings.min_coverage:
@@ -150,7 +150,7 @@ def store(recording: Recording, target: Path, key: str, settings: Settings) -> N
             "start_s": start_s,
             "settings": dataclasses.asdict(settings),
         }
-        writer.finish(header, wave, face & known, np.stack(boxes))
+        writer.finish(header, wave, face & known, np.array(boxes).reshape(-1, 4))
 
 
 def labels_at(reference: Waveform, t_s: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -19,7 +19,7 @@ from .. import registry
 from ..datasets import base, crew, generic, reference
 from ..datasets.prepare import labels_at
 from ..errors import ArgumentError, RecordingError
-from ..pipeline.config import SessionConfig
+from ..pipeline.api import Order, carry_out
 from ..pipeline.result import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
 from . import metrics
@@ -113,7 +113,7 @@ def evaluate(
     on_done: Callable[[str, RecordingError | None], None] | None = None,
 ) -> Evaluation:
     """Measure the recordings with a model; one that fails is named and the rest goes on."""
-    session_config(model, window_s, step_s)  # a wrong name or window is said at once, not once per recording
+    Order(model, window_s, step_s).config()  # a wrong name or window is said at once, not per recording
     jobs = [crew.Job(one.name, (dataset, one, model, window_s, step_s)) for one in found]
     results: dict[str, RecordingResult] = {}
     problems: list[RecordingError] = []
@@ -142,18 +142,11 @@ def evaluate_one(
     dataset: str, found: base.Found, model: str, window_s: float, step_s: float
 ) -> RecordingResult:
     """One recording through the pipeline."""
-    from ..pipeline.offline import measure
-
     recording = base.read(registry.load("datasets", dataset), found)
     started_s = time.process_time()
-    result = measure(recording.video, session_config(model, window_s, step_s))
+    result = carry_out(base.Unbroken(recording.video, recording.name), Order(model, window_s, step_s))
     cpu_s = time.process_time() - started_s
     return against_reference(recording, result, window_s, step_s, cpu_s)
-
-
-def session_config(model: str, window_s: float, step_s: float) -> SessionConfig:
-    """How the pipeline measures with a method of `methods`."""
-    return SessionConfig(method=model, window_s=window_s, step_s=step_s)
 
 
 def against_reference(
