@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import registry
 from ..errors import UnknownNameError
 from ..types import FrameSource
 from .config import SessionConfig
+from .decide import distrust
 from .offline import measure as measure_with
-from .result import Result
+from .result import FaceResult, Result
 
 DEFAULT_METHOD = "pos"
 
@@ -59,5 +60,17 @@ def measure(
 def carry_out(
     video: str | Path | FrameSource, order: Order, progress: Callable[[float], None] | None = None
 ) -> Result:
-    """Measure one video as ordered."""
-    return measure_with(video, order.config(), fps=order.fps, progress=progress)
+    """Measure one video as ordered. A file without timestamps gives readings only with `fps` or ungated."""
+    from ..video.decode import VideoFile
+
+    config = order.config()
+    source = VideoFile(video, order.fps) if isinstance(video, (str, Path)) else video
+    result = measure_with(source, config, progress=progress)
+    if order.gated and getattr(source, "clock_is_guess", False):
+        return replace(result, faces=tuple(map(_without_readings, result.faces)))
+    return result
+
+
+def _without_readings(face: FaceResult) -> FaceResult:
+    windows = tuple(replace(window, reading=distrust(window.reading)) for window in face.windows)
+    return replace(face, summary=distrust(face.summary), windows=windows, beats_s=face.beats_s[:0], hrv=None)

@@ -61,6 +61,11 @@ def decide(
     return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
 
 
+def distrust(reading: Reading) -> NoReading:
+    """Without true timestamps there is no rate, however clear the line is."""
+    return NoReading(Reason.BAD_TIMESTAMPS, reading.start_s, reading.end_s)
+
+
 def probability(peak: Peak, quality: Quality, calibration: Calibration) -> float:
     """P(|error| ≤ 5 bpm) of this window by the calibrated logistic model."""
     logit = calibration.bias

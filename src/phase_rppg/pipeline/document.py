@@ -24,7 +24,7 @@ ADVICE = {
     Reason.TOO_DARK: "too dark; add light",
     Reason.CLIPPED: "the skin is overexposed; use less light or exposure",
     Reason.LOW_FPS: "too few frames per second; 15 or more are needed",
-    Reason.BAD_TIMESTAMPS: "the timestamps have pauses; pass the true frame rate with --fps if you know it",
+    Reason.BAD_TIMESTAMPS: "the timestamps are missing or have pauses; give the true frame rate with --fps",
     Reason.NO_COLOUR: "there is no colour (grey or infrared); a colour video is needed",
 }
 

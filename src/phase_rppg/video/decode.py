@@ -26,12 +26,14 @@ class VideoFile:
     The first frame is at 0 s. Decoding runs in a guarded child process. When the file is damaged, all frames
     that could be decoded are yielded and then a VideoError is raised, so a caller may keep the prefix.
     `notes` says in sentences what was odd about the file, after the frames were read.
-    `fps` overrides the timestamps with an even clock.
+    `fps` overrides the timestamps with an even clock. `clock_is_guess` tells, after the frames were read, that
+    the file has no timestamps of its own, so rates measured on it mean nothing.
     """
 
     path: str | Path
     fps: float | None = None
     notes: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    clock_is_guess: bool = field(default=False, init=False, repr=False, compare=False)
     _info: VideoInfo | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +49,10 @@ class VideoFile:
 
     def frames(self) -> Iterator[Frame]:
         """Start decoding at once and yield the frames in order of time."""
+        return _kept(self.passing_frames())
+
+    def passing_frames(self) -> Iterator[Frame]:
+        """The same without copying: a frame's pixels are valid only until the next frame is asked for."""
         check_file(self.path)
         self.notes.clear()
         return self._frames(GuardedDecoder(self.path, {"video": os.path.abspath(self.path)}))
@@ -63,6 +69,7 @@ class VideoFile:
                 if t_s is not None:
                     yield Frame(_rotated(rgb, info.rotation), t_s)
             self.notes += clock.notes()
+            self.clock_is_guess = 2 * clock.without_stamp > clock.count
             if child.damaged_packets:
                 self.notes.append(f"{child.damaged_packets} damaged packets were skipped")
             self._check_end(info, clock)
@@ -102,7 +109,7 @@ class ImageSequence:
             facts = child.facts()
             pictures = child.pictures(facts["width"], facts["height"])
             for t_s, (rgb, _) in zip(self.t_s, pictures, strict=False):
-                yield Frame(rgb, float(t_s))
+                yield Frame(rgb.copy(), float(t_s))
 
 
 class _Clock:
@@ -150,6 +157,11 @@ class _Clock:
                 f"{self.backwards} of {self.count} frames were not later than the one before: left out"
             )
         return found
+
+
+def _kept(frames: Iterator[Frame]) -> Iterator[Frame]:
+    for frame in frames:
+        yield Frame(frame.rgb.copy(), frame.t_s)
 
 
 def _rotated(rgb: ByteArray, rotation: int) -> ByteArray:
