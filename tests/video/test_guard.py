@@ -55,10 +55,10 @@ def test_a_crash_becomes_an_error_after_the_frames_that_came(
 
 @posix
 def test_a_hang_becomes_an_error(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "HANG_S", 0.4)
     started = children(monkeypatch)
     frames = VideoFile(video).frames()
     next(frames)
+    started[0]._hang_s = 0.4
     os.kill(started[0]._child.pid, signal.SIGSTOP)
     before = time.monotonic()
     with pytest.raises(VideoError, match="no answer"):
@@ -67,11 +67,18 @@ def test_a_hang_becomes_an_error(video: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_slow_reader_is_not_a_hang(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "HANG_S", 1.0)
+    started = children(monkeypatch)
     frames = VideoFile(video).frames()
     next(frames)
+    started[0]._hang_s = 1.0
     time.sleep(1.6)
+    started[0]._hang_s = 30.0
     assert len(list(frames)) == 59
+
+
+def test_passing_frames_show_the_same_pictures(video: Path) -> None:
+    shades = [int(frame.rgb[0, 0, 0]) for frame in VideoFile(video).passing_frames()]
+    assert shades == list(range(60))
 
 
 def test_no_child_outlives_its_reader(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:

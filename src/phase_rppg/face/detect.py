@@ -96,11 +96,20 @@ def decimate(rgb: ByteArray, step: int) -> ByteArray:
         return rgb
     height, width = rgb.shape[0] // step * step, rgb.shape[1] // step * step
     near, far = step // 4, step - 1 - step // 4
-    total = rgb[near:height:step, near:width:step].astype(np.uint16)
-    total += rgb[far:height:step, far:width:step]
-    total += rgb[near:height:step, far:width:step]
-    total += rgb[far:height:step, near:width:step]
-    return (total >> 2).astype(np.uint8)
+    # Whole rows and whole pixels are moved at once: loops over three colours are slow.
+    rows = _middle(rgb[near:height:step], rgb[far:height:step])
+    pixels = rows.view("V3")  # (h,W,1)
+    left = np.ascontiguousarray(pixels[:, near:width:step]).view(np.uint8)
+    right = np.ascontiguousarray(pixels[:, far:width:step]).view(np.uint8)
+    return _middle(left, right)
+
+
+def _middle(a: ByteArray, b: ByteArray) -> ByteArray:
+    """The mean of two pictures, rounded down and contiguous."""
+    total = a.astype(np.uint16, order="C")
+    total += b
+    total >>= 1
+    return total.astype(np.uint8)
 
 
 def _network_input(rgb: ByteArray) -> FloatArray:

@@ -8,14 +8,18 @@ the mean colour.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from ..types import BoolArray, ByteArray, FloatArray
+from ..types import ByteArray, FloatArray
 from .crop import Box
 
+IntArray: TypeAlias = npt.NDArray[np.integer]
+
 _CHROMA_SPREAD = (0.04, 0.10)  # limits of the distance in r, g fractions at which a cell counts for 60 %
-_GRID_PX = 64  # background points along the longer side of the picture
+_GRID_PX = 48  # background points along the longer side of the picture
 _CLEARANCE = 1.6  # no background within this many box sizes around a face: hair, hands, the neck below
 
 
@@ -42,8 +46,8 @@ def skin_weights(picture: FloatArray, crop: Box, landmarks: FloatArray, face: Bo
     return (weights / weights.sum()).astype(np.float32)
 
 
-def background_mask(frame_shape: tuple[int, ...], faces: Iterable[Box]) -> tuple[int, BoolArray]:
-    """A coarse grid of points away from all faces: (step in pixels, mask (h,w) of points to use)."""
+def background_points(frame_shape: tuple[int, ...], faces: Iterable[Box]) -> tuple[IntArray, IntArray]:
+    """The points of a coarse grid that are away from all faces: (rows, columns) in pixels."""
     height, width = frame_shape[:2]
     step = max(1, max(height, width) // _GRID_PX)
     y = np.arange(step // 2, height, step)[:, None] + 0.5
@@ -54,13 +58,14 @@ def background_mask(frame_shape: tuple[int, ...], faces: Iterable[Box]) -> tuple
         near_y = abs(y - (top + face_height / 2)) < face_height / 2 * _CLEARANCE
         below = (y > top + face_height / 2) & (abs(x - (left + face_width / 2)) < face_width)
         away &= ~((near_x & near_y) | below)  # neck and chest move with the breath and show skin
-    return step, away
+    row, column = np.nonzero(away)
+    return row * step + step // 2, column * step + step // 2
 
 
-def background_mean(rgb: ByteArray, step: int, away: BoolArray) -> FloatArray:
+def background_mean(rgb: ByteArray, points: tuple[IntArray, IntArray]) -> FloatArray:
     """The mean colour (3,) of the background points."""
-    points = rgb[step // 2 :: step, step // 2 :: step]
-    return points[away].mean(axis=0, dtype=np.float64)
+    colours = rgb[points].astype(np.float32)  # (N,3)
+    return np.ones(len(colours), np.float32) @ colours / len(colours)
 
 
 def _face_shape(x: FloatArray, y: FloatArray, landmarks: FloatArray, face: Box) -> FloatArray:

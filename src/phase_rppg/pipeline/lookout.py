@@ -10,8 +10,8 @@ from ..types import ByteArray
 
 RESCAN_S = 2.0  # between wide looks for newcomers
 _SEARCH_S = 2.0  # between close searches while nobody is in the picture
-_WORKING_FACE_PX = 40.0  # a known face is followed at about this width …
-_WORKING_RANGE_PX = (28.0, 72.0)  # … and the scale is kept while it stays within these
+_WORKING_FACE_PX = 32.0  # a known face is followed at about this width …
+_WORKING_RANGE_PX = (24.0, 60.0)  # … and the scale is kept while it stays within these
 _SMALLEST_SIDE_PX = 96
 
 

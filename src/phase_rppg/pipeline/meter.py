@@ -7,6 +7,8 @@ step at every detection would be a false rhythm.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..face.crop import AreaCrop, Box, square
@@ -17,7 +19,8 @@ from ..types import ByteArray, FloatArray
 COLUMNS = ("red", "green", "blue", "x", "y", "face_px", "clipped")
 CROP_PX = 36  # side of the picture from which the skin colour is taken
 
-_MASK_MEMORY = 0.7  # how much of the old skin weights stays at each look
+_MASK_EVERY = 4  # looks between two corrections of the skin weights of a face that keeps still
+_MASK_MEMORY = 0.5  # how much of the old weights stays at each correction
 _GAIN_MEMORY_S = 20.0  # colours drift back to their true level in this time
 _GAIN_LIMIT = 1.5
 _FULL = 248.0  # a cell this bright in any channel is clipped
@@ -30,8 +33,9 @@ class Meter:
     def __init__(self, track: Track, rgb: ByteArray, size: int = CROP_PX) -> None:
         self.size = size
         self._gain: FloatArray = np.ones(3)
+        self.shift = 0.0  # how far the face has moved since the crop was placed, in face widths
         self._clipped = 0.0
-        self._frames = 0
+        self._frames = self._looks = 0
         self._last_s = track.seen_s
         self._shape = rgb.shape
         self._face: Box = track.box
@@ -48,18 +52,21 @@ class Meter:
 
     def look(self, track: Track, rgb: ByteArray) -> None:
         """Take over what the detector found in this frame."""
-        old = self._colour(self._crop.mean(rgb))
-        if track.box != self._face:
-            self._centre = self._centre + self._shift_px(self._crop.mean(rgb))
+        moved = track.box != self._face
+        self._looks += 1
+        if not moved and self._looks % _MASK_EVERY:
+            return
+        picture = self._crop.mean(rgb)
+        old = self._colour(picture)
+        if moved:
+            self._centre = self._centre + self._shift_px(picture)
             self._face = track.box
             self._crop = AreaCrop(square(track.box), self.size, self._shape)
-            self.picture = self._crop.mean(rgb)
-            self._weights = skin_weights(self.picture, self._crop.box, track.landmarks, track.box)
+            picture = self.picture = self._crop.mean(rgb)
             self._refer()
-        else:
-            fresh = skin_weights(self._crop.mean(rgb), self._crop.box, track.landmarks, track.box)
-            self._weights = _MASK_MEMORY * self._weights + (1 - _MASK_MEMORY) * fresh
-        new = self._colour(self._crop.mean(rgb))
+        fresh = skin_weights(picture, self._crop.box, track.landmarks, track.box)
+        self._weights = fresh if moved else _MASK_MEMORY * self._weights + (1 - _MASK_MEMORY) * fresh
+        new = self._colour(picture)
         gain = self._gain * np.where(new > 1, old / np.maximum(new, 1), 1.0)
         self._gain = np.clip(gain, 1 / _GAIN_LIMIT, _GAIN_LIMIT)
 
@@ -75,21 +82,18 @@ class Meter:
         if self._frames % _CLIP_EVERY == 0:
             self._clipped = float(((picture.max(-1) >= _FULL) * self._weights).sum())
         self._frames += 1
-        x, y = (self._centre + self._shift_px(picture)) / self._face[2]
+        shift_px = self._shift_px(picture)
+        self.shift = math.hypot(*shift_px) / self._face[2]
+        x, y = (self._centre + shift_px) / self._face[2]
         red, green, blue = self._colour(picture) * self._gain
         return np.array([red, green, blue, x, y, self._face[2], self._clipped])
-
-    @property
-    def shift(self) -> float:
-        """How far the face has moved since the crop was placed, in face widths."""
-        return float(np.hypot(*self._shift_px(self.picture)) / self._face[2])
 
     def _colour(self, picture: FloatArray) -> FloatArray:
         return self._weights.reshape(-1) @ picture.reshape(-1, 3)  # (3,)
 
     def _refer(self) -> None:
         """Make the present picture the one against which motion is measured (Lucas and Kanade, one step)."""
-        luma = self.picture.mean(-1)
+        luma = _luma(self.picture)
         down, right = np.gradient(luma)
         basis = np.stack([-right, -down, luma, np.ones_like(luma)], -1).reshape(-1, 4)  # shift, gain, level
         reach = _face_window(self.size)
@@ -102,8 +106,13 @@ class Meter:
     def _shift_px(self, picture: FloatArray) -> FloatArray:
         """The face's shift (x, y) in pixels since the reference picture; true for small shifts."""
         cell_px = self._crop.box[2] / self.size
-        cells = self._solve @ (picture.mean(-1).reshape(-1) - self._reference)
+        cells = self._solve @ (_luma(picture).reshape(-1) - self._reference)
         return np.clip(cells, -3, 3) * cell_px
+
+
+def _luma(picture: FloatArray) -> FloatArray:
+    """The mean of the three colours: (S,S,3) → (S,S); as a product, because sums over three are slow."""
+    return picture @ np.full(3, 1 / 3, np.float32)
 
 
 def _centre(box: Box) -> FloatArray:

@@ -37,7 +37,8 @@ def measure(
 
     source: FrameSource = VideoFile(video, fps) if isinstance(video, (str, Path)) else video
     name = str(video) if isinstance(video, (str, Path)) else str(getattr(video, "path", type(video).__name__))
-    frames = source.frames()  # decoding starts now, while the detector is loaded
+    # Decoding starts now, while the detector is loaded. A session keeps no frame, so copies can be saved.
+    frames = source.passing_frames() if isinstance(source, VideoFile) else source.frames()
     session = Session(config, detector)
     collected = _Collector()
     warnings: list[str] = []

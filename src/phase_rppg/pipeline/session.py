@@ -15,9 +15,9 @@ import math
 
 from ..errors import ArgumentError
 from ..face.detect import Detector
-from ..face.skin import background_mask, background_mean
+from ..face.skin import IntArray, background_mean, background_points
 from ..face.track import Changes, Track, Tracker
-from ..types import BoolArray, FloatArray, Frame
+from ..types import FloatArray, Frame
 from .clock import Clock, Step
 from .config import SessionConfig
 from .lookout import Lookout
@@ -39,7 +39,7 @@ class Session:
         self._tracker = Tracker()
         self._people: dict[int, Person] = {}
         self._main: int | None = None
-        self._away: tuple[int, BoolArray] | None = None  # background points, chosen when somebody moved
+        self._points: tuple[IntArray, IntArray] | None = None  # background, chosen when somebody moved
         self._shape: tuple[int, ...] = ()
         self._begin()
 
@@ -90,7 +90,7 @@ class Session:
         first_id = self._tracker.next_id
         self._tracker = Tracker()
         self._tracker.next_id = first_id
-        self._shape, self._away, self._main = shape, None, None
+        self._shape, self._points, self._main = shape, None, None
         self._begin()
         return events
 
@@ -121,7 +121,8 @@ class Session:
             if track.confirmed and not self._people[track.id].announced:
                 self._people[track.id].announced = self.face_seen = True
                 events.append(FaceEvent(track.id, frame.t_s, "appeared"))
-        self._away = None
+        if changes.born or changes.moved or changes.lost or changes.found_again or changes.ended:
+            self._points = None
         return events
 
     def _wanted(self) -> list[Track]:
@@ -137,11 +138,10 @@ class Session:
         """The mean colour away from all faces; None when they fill the picture."""
         if not self._people:
             return None
-        if self._away is None:
+        if self._points is None:
             boxes = [track.box for track in self._tracker.present]
-            self._away = background_mask(frame.rgb.shape, boxes)
-        step, away = self._away
-        return background_mean(frame.rgb, step, away) if away.any() else None
+            self._points = background_points(frame.rgb.shape, boxes)
+        return background_mean(frame.rgb, self._points) if len(self._points[0]) else None
 
     def _windows(self, final: bool = False) -> list[Event]:
         """Close the windows that are complete."""

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 MAX_PIXELS = 8192 * 4320  # per picture: 8K video
 MIN_SIDE_PX = 32  # nothing smaller can show a face
+ONE_THREAD_PIXELS = 1280 * 720  # up to this size one thread keeps up and costs the least
 MAX_DAMAGED_IN_A_ROW = 200  # packets
 MAX_MEMORY_BYTES = 6 << 30
 
@@ -51,8 +52,12 @@ def open_video(path: str) -> tuple[Any, Any]:
     width, height = stream.codec_context.width, stream.codec_context.height
     check_size(width, height)
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-    stream.thread_type = "AUTO"
-    stream.codec_context.thread_count = min(4, os.cpu_count() or 1)  # each thread holds pictures in memory
+    stream.codec_context.thread_count = 1
+    if width * height > ONE_THREAD_PIXELS:
+        stream.thread_type = "AUTO"
+        stream.codec_context.thread_count = min(
+            4, os.cpu_count() or 1
+        )  # each thread holds pictures in memory
     return container, stream
 
 

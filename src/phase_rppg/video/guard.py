@@ -73,27 +73,28 @@ class GuardedDecoder:
         return self._next()[3]
 
     def pictures(self, width: int, height: int) -> Iterator[tuple[ByteArray, float]]:
-        """Every picture and its time; ends with a VideoError when the child did not finish well."""
+        """Every picture and its time; ends with a VideoError when the child did not finish well.
+
+        A picture is a view of shared memory: it is valid until the next one is asked for.
+        """
         size = width * height * 3
         slots = max(2, min(8, _RING_BYTES // size))
         memory = self._share(slots * size, slots)
-        try:
-            while True:
-                kind, slot, t_s, content = self._next()
-                if kind == decoder.DONE:
-                    self.damaged_packets = content["damaged_packets"]
-                    return
-                shape = (height, width, 3)
-                rgb = np.frombuffer(memory, np.uint8, size, slot * size).reshape(shape).copy()
-                with contextlib.suppress(
-                    BrokenPipeError, OSError
-                ):  # a dead child is noticed by the next read
-                    self._orders.write(b"\0")
+        ring = np.frombuffer(memory, np.uint8).reshape(slots, height, width, 3)
+        ring.flags.writeable = False
+        done = 0  # slots that can be handed back
+        while True:
+            kind, slot, t_s, content = self._next()
+            if kind == decoder.DONE:
+                self.damaged_packets = content["damaged_packets"]
+                return
+            yield ring[slot], t_s
+            done += 1
+            if done >= slots // 2:  # several at once: each message costs a change of process
+                with contextlib.suppress(BrokenPipeError, OSError):  # noticed by the next read
+                    self._orders.write(b"\0" * done)
                     self._orders.flush()
-                yield rgb, t_s
-        finally:
-            with contextlib.suppress(BufferError):
-                memory.close()
+                done = 0
 
     def close(self) -> None:
         """End the child, whatever it is doing."""
