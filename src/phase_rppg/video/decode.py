@@ -26,7 +26,7 @@ class VideoFile:
     The first frame is at 0 s. Decoding runs in a guarded child process. When the file is damaged, all frames
     that could be decoded are yielded and then a VideoError is raised, so a caller may keep the prefix.
     `notes` says in sentences what was odd about the file, after the frames were read.
-    `fps` overrides the timestamps with an even clock. `clock_is_guess` tells, after the frames were read, that
+    `fps` overrides the timestamps with an even clock. `clock_is_guess` says, after the frames were read, that
     the file has no timestamps of its own, so rates measured on it mean nothing.
     """
 
