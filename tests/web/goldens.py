@@ -16,11 +16,19 @@ from phase_rppg.face import crop, detect, skin
 from phase_rppg.face.track import Tracker
 from phase_rppg.fileio import dump_json, write_text
 from phase_rppg.methods import chrom, pos
-from phase_rppg.pipeline import calibrated
+from phase_rppg.pipeline import calibrated, document, offline
 from phase_rppg.pipeline.assess import Window, assess
+from phase_rppg.pipeline.config import SessionConfig
 from phase_rppg.pipeline.decide import decide
+from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
+from phase_rppg.pipeline.session import Session
 from phase_rppg.signal import filters, hrv, quality, rate, resample, track
 from phase_rppg.types import FloatArray, RgbTrace, Waveform
+
+if __package__:
+    from . import scripted
+else:  # pytest imports by file, and so does the script
+    import scripted
 
 FPS = 30.0
 
@@ -38,6 +46,8 @@ def make() -> dict[str, Any]:
         "skin": _skin(),
         "detect": _detect(),
         "faces": [_faces(seed) for seed in range(4)],
+        "film": scripted.describe(),
+        "sessions": [_session("pos", 72.0, 1.0), _session("pos", 72.0, 0.0), _session("model", 100.0, 1.5)],
     }
 
 
@@ -87,14 +97,18 @@ def _rate(values: FloatArray, fps: float, valid: np.ndarray) -> Any:
     wave = Waveform(values, fps, 2.5, valid)
     spec = rate.spectrum(wave)
     return {
-        "values": values, "fps": fps, "valid": valid,
-        "step_hz": spec.hz[1], "power": spec.power[::50], "duration_s": spec.duration_s,
+        "values": values,
+        "fps": fps,
+        "valid": valid,
+        "step_hz": spec.hz[1],
+        "power": spec.power[::50],
+        "duration_s": spec.duration_s,
         "peak": _peak(rate.spectral_peak(wave)),
         "near_80": _peak(rate.spectral_peak(wave, near_bpm=80)),
         "beats": rate.find_beats(wave, 75.0),
         "beats_own": rate.find_beats(wave),
         "beat_bpm": rate.beat_bpm(rate.find_beats(wave, 75.0)),
-    }  # fmt: skip
+    }
 
 
 def _filters() -> Any:
@@ -115,7 +129,15 @@ def _resample() -> Any:
     valid = rng.uniform(size=60) > 0.1
     out, start_s, seen = resample.to_uniform(t_s, values, FPS, valid=valid)
     bridged = resample.bridge(out, seen)
-    return {"t_s": t_s, "values": values, "valid": valid, "out": out, "start_s": start_s, "seen": seen, "bridged": bridged}  # fmt: skip
+    return {
+        "t_s": t_s,
+        "values": values,
+        "valid": valid,
+        "out": out,
+        "start_s": start_s,
+        "seen": seen,
+        "bridged": bridged,
+    }
 
 
 def _track() -> Any:
@@ -159,12 +181,21 @@ def _window(seed: int) -> Any:
     reading = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
     loose = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
     return {
-        "skin": trace.values, "valid": trace.valid, "background": None if seed == 1 else around.values, "centre": sway,
-        "method": method, "pos": wave.values, "chrom": chrom.extract(trace).values,
-        "tracked": None if tracked is None else asdict(tracked), "peak": _peak(peak), "quality": asdict(found),
-        "pulsation": quality.pulsation(trace, 75.0), "calibration": asdict(calibration),
-        "reading": asdict(reading), "ungated": asdict(loose),
-    }  # fmt: skip
+        "skin": trace.values,
+        "valid": trace.valid,
+        "background": None if seed == 1 else around.values,
+        "centre": sway,
+        "method": method,
+        "pos": wave.values,
+        "chrom": chrom.extract(trace).values,
+        "tracked": None if tracked is None else asdict(tracked),
+        "peak": _peak(peak),
+        "quality": asdict(found),
+        "pulsation": quality.pulsation(trace, 75.0),
+        "calibration": asdict(calibration),
+        "reading": asdict(reading),
+        "ungated": asdict(loose),
+    }
 
 
 def _hrv() -> Any:
@@ -202,11 +233,15 @@ def _skin() -> Any:
     marks = np.array([[28.0, 24.0], [42.0, 24.5], [35.0, 32.0], [30.0, 40.0], [40.0, 40.5]])
     square = crop.square(face)
     cells = crop.AreaCrop(square, 16, rgb.shape[:2]).mean(rgb)
-    step, away = skin.background_mask(rgb.shape, [face])
+    points = skin.background_points(rgb.shape, [face])
     return {
-        "rgb": rgb, "face": face, "landmarks": marks, "square": square,
-        "weights": skin.skin_weights(cells, square, marks, face), "background": skin.background_mean(rgb, step, away),
-    }  # fmt: skip
+        "rgb": rgb,
+        "face": face,
+        "landmarks": marks,
+        "square": square,
+        "weights": skin.skin_weights(cells, square, marks, face),
+        "background": skin.background_mean(rgb, points),
+    }
 
 
 def _detect() -> Any:
@@ -217,8 +252,12 @@ def _detect() -> Any:
     for stride in detect.STRIDES:
         across = 96 // stride
         cells = across * (64 // stride)
-        one = [rng.uniform(0.3, 1, (1, cells, 1)) ** 2, rng.uniform(0.3, 1, (1, cells, 1)),
-               rng.normal(0, 1, (1, cells, 4)), rng.normal(0, 1, (1, cells, 10))]  # fmt: skip
+        one = [
+            rng.uniform(0.3, 1, (1, cells, 1)) ** 2,
+            rng.uniform(0.3, 1, (1, cells, 1)),
+            rng.normal(0, 1, (1, cells, 4)),
+            rng.normal(0, 1, (1, cells, 10)),
+        ]
         one = [part.astype(np.float32) for part in one]
         answer |= {
             f"{kind}_{stride}": part for kind, part in zip(("cls", "obj", "bbox", "kps"), one, strict=True)
@@ -246,17 +285,51 @@ def _faces(seed: int) -> Any:
         found = [
             detect.Detection(
                 (x + rng.normal(0, 1), y + rng.normal(0, 1), 60 + rng.normal(0, 1), 80.0),
-                0.9 - 0.1 * k, np.full((5, 2), x),
+                0.9 - 0.1 * k,
+                np.full((5, 2), x),
             )
             for k, (x, y) in enumerate(seen)
-        ]  # fmt: skip
+        ]
         changes = tracker.update(t_s, found)
-        steps.append({
-            "t_s": t_s, "due": due, "found": [{"box": d.box, "score": d.score} for d in found],
-            "changes": {name: [t.id for t in getattr(changes, name)] for name in ("born", "moved", "lost", "found_again", "ended")},
-            "boxes": [[t.id, t.lost, *t.box] for t in tracker.tracks],
-        })  # fmt: skip
+        steps.append(
+            {
+                "t_s": t_s,
+                "due": due,
+                "found": [{"box": d.box, "score": d.score} for d in found],
+                "changes": {
+                    name: [t.id for t in getattr(changes, name)]
+                    for name in ("born", "moved", "lost", "found_again", "ended")
+                },
+                "boxes": [[t.id, t.lost, *t.box] for t in tracker.tracks],
+            }
+        )
     return {"shift": 0.05 if seed == 3 else 0.0, "steps": steps}
+
+
+def _session(method: str, bpm: float, strength: float) -> Any:
+    """What a session says about the scripted film."""
+    detector: Any = scripted.ScriptedDetector()
+    model = scripted.MeanGreen() if method == "model" else None
+    session = Session(SessionConfig(faces="largest", model=model), detector)
+    collected = offline._Collector()
+    events: list[Event] = []
+    for i, t_s in enumerate(scripted.times_s()):
+        events += session.push(scripted.frame(i, t_s, bpm, strength))
+    events += session.finish()
+    collected.take(events)
+    faces = collected.faces()
+    result = Result("film", session.config.method, 19.0, 30.0, session.frame_count, faces, None, ())
+    return {
+        "method": method,
+        "bpm": bpm,
+        "strength": strength,
+        "calibration": asdict(calibrated.load(session.config.method)),
+        "faces": [[e.face, e.t_s, e.kind] for e in events if isinstance(e, FaceEvent)],
+        "windows": [asdict(e) for e in events if isinstance(e, WindowResult)],
+        "waves": [[face.wave.values, face.wave.valid, face.beats_s] for face in faces],
+        "document": document.document(result),
+        "csv": document.csv_text([result]),
+    }
 
 
 def write(path: Path) -> None:

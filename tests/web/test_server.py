@@ -92,7 +92,25 @@ def test_every_answer_forbids_talking_to_others(server: PageServer, path: str) -
     assert not [name for name, _ in response.getheaders() if name.lower().startswith("access-control-")]
 
 
-OUTSIDE = ["/../secret.txt", "/assets/../../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt", "//etc/passwd", "/etc/passwd", "/assets/..\\..\\secret.txt", "/assets", "/assets/", "/index.html/", "/\x7f", "/assets/app.js%00", "http://127.0.0.1/", "index.html", "*", "/models/../index.html", "/server.py"]
+OUTSIDE = [
+    "/../secret.txt",
+    "/assets/../../secret.txt",
+    "/%2e%2e/secret.txt",
+    "/..%2fsecret.txt",
+    "//etc/passwd",
+    "/etc/passwd",
+    "/assets/..\\..\\secret.txt",
+    "/assets",
+    "/assets/",
+    "/index.html/",
+    "/\x7f",
+    "/assets/app.js%00",
+    "http://127.0.0.1/",
+    "index.html",
+    "*",
+    "/models/../index.html",
+    "/server.py",
+]
 FOREIGN = ("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.nip.io:{port}", "")
 
 

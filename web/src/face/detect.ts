@@ -65,10 +65,9 @@ export function decimate(picture: Picture, step: number): Picture {
       const left = x * step + near;
       const right = x * step + far;
       for (let c = 0; c < 3; c++) {
-        const total =
-          source[(upper + left) * 4 + c] + source[(upper + right) * 4 + c] +
-          source[(lower + left) * 4 + c] + source[(lower + right) * 4 + c];
-        rgba[(y * width + x) * 4 + c] = total >> 2;
+        const onLeft = (source[(upper + left) * 4 + c] + source[(lower + left) * 4 + c]) >> 1;
+        const onRight = (source[(upper + right) * 4 + c] + source[(lower + right) * 4 + c]) >> 1;
+        rgba[(y * width + x) * 4 + c] = (onLeft + onRight) >> 1;
       }
     }
   }

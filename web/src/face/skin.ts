@@ -4,7 +4,7 @@ import { clip, sum } from "../signal/arrays";
 import type { Box, Picture, Point } from "../types";
 
 const CHROMA_SPREAD = [0.04, 0.1] as const; // limits of the distance in r, g fractions
-const GRID_PX = 64; // background points along the longer side of the picture
+const GRID_PX = 48; // background points along the longer side of the picture
 const CLEARANCE = 1.6; // no background within this many box sizes around a face
 
 /** Weights (S,S), sum 1, of the skin in a crop `picture` (S,S,3) that shows the box `crop`. */

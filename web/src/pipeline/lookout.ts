@@ -7,8 +7,8 @@ import type { Picture } from "../types";
 
 const RESCAN_S = 2; // between wide looks for newcomers
 const SEARCH_S = 2; // between close searches while nobody is in the picture
-const WORKING_FACE_PX = 40; // a known face is followed at about this width …
-const WORKING_RANGE_PX = [28, 72] as const; // … and the scale is kept while it stays within these
+const WORKING_FACE_PX = 32; // a known face is followed at about this width …
+const WORKING_RANGE_PX = [24, 60] as const; // … and the scale is kept while it stays within these
 const SMALLEST_SIDE_PX = 96;
 
 /** Runs the detector at the cheapest scale that will do. Boxes of one face come from one scale. */

@@ -10,7 +10,8 @@ import type { Box, Picture } from "../types";
 export const COLUMNS = ["red", "green", "blue", "x", "y", "face_px", "clipped"] as const;
 export const CROP_PX = 36; // side of the picture from which the skin colour is taken
 
-const MASK_MEMORY = 0.7; // how much of the old skin weights stays at each look
+const MASK_EVERY = 4; // looks between two corrections of the skin weights of a face that keeps still
+const MASK_MEMORY = 0.5; // how much of the old weights stays at each correction
 const GAIN_MEMORY_S = 20; // colours drift back to their true level in this time
 const GAIN_LIMIT = 1.5;
 const FULL = 248; // a cell this bright in any channel is clipped
@@ -21,6 +22,7 @@ type Colour = [number, number, number];
 /** Measures one track in every frame; holds a crop, weights and a reference picture, nothing that grows. */
 export class Meter {
   picture: Float32Array; // (S,S,3) of the last frame
+  shift = 0; // how far the face has moved since the crop was placed, in face widths
   private crop: AreaCrop;
   private weights: Float32Array; // (S,S)
   private face: Box;
@@ -28,6 +30,7 @@ export class Meter {
   private centre: readonly [number, number]; // of the face at the reference picture, in pixels
   private clipped = 0;
   private frames = 0;
+  private looks = 0;
   private lastS: number;
   private reference: Float64Array = new Float64Array(0); // (S·S,) luma
   private rows: readonly Float32Array[] = []; // shift from luma
@@ -54,22 +57,22 @@ export class Meter {
 
   /** Take over what the detector found in this frame. */
   look(track: Track, frame: Picture): void {
-    const before = this.crop.mean(frame);
-    const old = this.colour(before);
-    let now = before;
-    if (track.box.some((value, i) => value !== this.face[i])) {
-      const [x, y] = this.shiftPx(before);
+    const moved = track.box.some((value, i) => value !== this.face[i]);
+    this.looks += 1;
+    if (!moved && this.looks % MASK_EVERY) return;
+    let picture = this.crop.mean(frame);
+    const old = this.colour(picture);
+    if (moved) {
+      const [x, y] = this.shiftPx(picture);
       this.centre = [this.centre[0] + x, this.centre[1] + y];
       this.face = track.box;
       this.crop = new AreaCrop(square(track.box), this.size, frame.width, frame.height);
-      now = this.picture = this.crop.mean(frame);
-      this.weights = this.skin(track, now);
+      picture = this.picture = this.crop.mean(frame);
       this.refer();
-    } else {
-      const fresh = this.skin(track, before);
-      this.weights = this.weights.map((w, i) => MASK_MEMORY * w + (1 - MASK_MEMORY) * fresh[i]);
     }
-    const level = this.colour(now);
+    const fresh = this.skin(track, picture);
+    this.weights = moved ? fresh : this.weights.map((w, i) => MASK_MEMORY * w + (1 - MASK_MEMORY) * fresh[i]);
+    const level = this.colour(picture);
     this.gain = this.gain.map((g, c) =>
       clip(g * (level[c] > 1 ? old[c] / Math.max(level[c], 1) : 1), 1 / GAIN_LIMIT, GAIN_LIMIT)) as Colour;
   }
@@ -86,16 +89,12 @@ export class Meter {
     }
     this.frames += 1;
     const [x, y] = this.shiftPx(picture);
+    this.shift = Math.hypot(x, y) / this.face[2];
     const colour = this.colour(picture);
     return [
       ...colour.map((value, c) => value * this.gain[c]),
       (this.centre[0] + x) / this.face[2], (this.centre[1] + y) / this.face[2], this.face[2], this.clipped,
     ];
-  }
-
-  /** How far the face has moved since the crop was placed, in face widths. */
-  get shift(): number {
-    return Math.hypot(...this.shiftPx(this.picture)) / this.face[2];
   }
 
   private skin(track: Track, picture: Float32Array): Float32Array {

@@ -6,7 +6,9 @@ import * as chrom from "../methods/chrom";
 import { deviation } from "../methods/common";
 import * as pos from "../methods/pos";
 import { any, median, sum } from "../signal/arrays";
+import { bandpass } from "../signal/filters";
 import { spectrum } from "../signal/rate";
+import { bridge } from "../signal/resample";
 import { GRID_BPM, RateTracker } from "../signal/track";
 import type { Picture, RgbTrace, Waveform } from "../types";
 import { assess } from "./assess";
@@ -27,6 +29,7 @@ const WEIGHT = COLUMNS.length + 4;
 const WIDTH = COLUMNS.length + 5;
 const BATCH = 6; // pictures that a network gets at once
 const SHORTEST_WAVE_S = 2; // less of a face than this in a window gives no wave
+const PREVIEW_HZ = [0.6, 4] as const; // what is shown of the wave
 const METHODS: Record<string, { extract(trace: RgbTrace): Waveform }> = { pos, chrom };
 
 /** One face of a session. */
@@ -40,14 +43,16 @@ export class Person {
   private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
   private model: PulseModel | null;
   private toSkip: number;
-  private pending: Uint8Array[] = [];
+  private fed = false; // whether the network has a past
+  private pending: Uint8Array[] = []; // pictures that wait for the network
+  private pendingFirst: number;
 
   constructor(
     readonly track: Track, frame: Picture, private readonly clock: Clock, firstTick: number, private readonly config: SessionConfig,
   ) {
     this.meter = new Meter(track, frame, config.cropPx);
     this.history = new History(WIDTH, config.keepTicks, firstTick);
-    this.emitted = firstTick;
+    this.emitted = this.pendingFirst = firstTick;
     this.model = config.model?.fresh() ?? null;
     this.toSkip = this.model?.delayFrames ?? 0;
   }
@@ -67,9 +72,10 @@ export class Person {
     const now = { row, picture: this.meter.picture };
     const before = this.before ?? now;
     for (const share of step.shares) this.history.append(row.map((value, i) => before.row[i] + share * (value - before.row[i])), step.seen);
-    if (this.model)
-      for (const share of step.shares)
-        await this.picture(toBytes(now.picture.map((value, i) => before.picture[i] + share * (value - before.picture[i]))), step.seen);
+    for (let i = 0; this.model && i < step.shares.length; i++) {
+      const blend = now.picture.map((value, k) => before.picture[k] + step.shares[i] * (value - before.picture[k]));
+      await this.picture(step.first + i, toBytes(blend), step.seen);
+    }
     this.before = now;
   }
 
@@ -130,6 +136,12 @@ export class Person {
 
   /** The newest seconds of the wave as far as they are known now, for the eye; later windows may refine them. */
   preview(seconds: number): Waveform {
+    const wave = this.newest(seconds);
+    if (!any(wave.valid)) return wave;
+    return { ...wave, values: bandpass(bridge(wave.values, wave.valid), wave.fps, PREVIEW_HZ[0], Math.min(PREVIEW_HZ[1], 0.45 * wave.fps)) };
+  }
+
+  private newest(seconds: number): Waveform {
     const last = this.history.stop;
     const first = last - Math.round(seconds * this.clock.fps);
     if (this.model) return this.known(first, last);
@@ -142,9 +154,10 @@ export class Person {
   /** Make a network answer for the last pictures, by repeating the last one for as long as its delay. */
   async flush(): Promise<void> {
     if (!this.model || !this.model.delayFrames || !this.before) return;
-    const last = toBytes(this.before.picture);
-    for (let i = 0; i < this.model.delayFrames; i++) this.pending.push(last);
-    await this.runModel(this.pending.length - this.model.delayFrames);
+    await this.runModel();
+    this.pendingFirst = this.history.stop;
+    this.pending = Array<Uint8Array>(this.model.delayFrames).fill(toBytes(this.before.picture));
+    await this.runModel();
   }
 
   private known(first: number, last: number): Waveform {
@@ -172,27 +185,29 @@ export class Person {
     return wave;
   }
 
-  private async picture(picture: Uint8Array, seen: boolean): Promise<void> {
+  private async picture(tick: number, picture: Uint8Array, seen: boolean): Promise<void> {
     if (!seen) return this.forgetPictures();
+    if (this.pending.length === 0) this.pendingFirst = tick;
     this.pending.push(picture);
+    this.fed = true;
     if (this.pending.length >= BATCH) await this.runModel();
   }
 
   /** After a pause the network begins anew. */
   private async forgetPictures(): Promise<void> {
-    if (!this.model || !this.config.model) return;
-    if (this.pending.length === 0 && this.toSkip === this.model.delayFrames) return;
-    await this.runModel(1);
+    if (!this.model || !this.config.model || !this.fed) return;
+    await this.runModel();
     this.model = this.config.model.fresh();
+    this.fed = false;
     this.toSkip = this.model.delayFrames;
   }
 
-  /** Feed the pictures that wait; the last of them is tick stop−1 (or stop−1−`newest` from the end). */
-  private async runModel(newest?: number): Promise<void> {
+  /** Feed the pictures that wait. */
+  private async runModel(): Promise<void> {
     if (!this.model || this.pending.length === 0) return;
     const values = await this.model.step(this.pending);
     this.pending = [];
-    const first = this.history.stop - (newest ?? values.length) - this.model.delayFrames;
+    const first = this.pendingFirst - this.model.delayFrames;
     const skip = Math.min(this.toSkip, values.length); // answers for pictures from before the beginning
     this.toSkip -= skip;
     this.history.add(first + skip, values.subarray(skip), WAVE);

@@ -21,7 +21,7 @@ export class Session {
   private tracker = new Tracker();
   private people = new Map<number, Person>();
   private main: number | null = null;
-  private away: Int32Array | null = null; // background points, chosen when somebody moved
+  private points: Int32Array | null = null; // background, chosen when somebody moved
   private shape = "";
   private clock: Clock;
   private nextStop: number;
@@ -82,7 +82,7 @@ export class Session {
     this.tracker = new Tracker();
     this.tracker.nextId = firstId;
     this.shape = shape;
-    this.away = this.main = null;
+    this.points = this.main = null;
     this.clock = this.newClock();
     this.nextStop = this.config.windowTicks;
     return events;
@@ -121,7 +121,7 @@ export class Session {
         events.push({ kind: "face", face: track.id, tS, change: "appeared" });
       }
     }
-    this.away = null;
+    if ([changes.born, changes.moved, changes.lost, changes.foundAgain, changes.ended].some((tracks) => tracks.length > 0)) this.points = null;
     return events;
   }
 
@@ -139,8 +139,8 @@ export class Session {
   /** The mean colour away from all faces; null when they fill the picture. */
   private background(frame: Picture): readonly number[] | null {
     if (this.people.size === 0) return null;
-    this.away ??= backgroundPoints(frame.width, frame.height, this.tracker.present.map((track) => track.box));
-    return this.away.length > 0 ? backgroundMean(frame, this.away) : null;
+    this.points ??= backgroundPoints(frame.width, frame.height, this.tracker.present.map((track) => track.box));
+    return this.points.length > 0 ? backgroundMean(frame, this.points) : null;
   }
 
   /** Close the windows that are complete. */

@@ -33,19 +33,19 @@ export class Plots {
     [this.wave, this.trend, this.spectrum].forEach((plot) => plot?.destroy());
     this.wave = this.make(this.places.wave, {
       scales: { x: { time: false, range: [-WAVE_S, 0] }, y: { range: [-1.15, 1.15] } },
-      axes: [this.axis((v) => (v === 0 ? "now" : `−${-v} s`)), { show: false }],
+      axes: [{ ...this.axis((v) => (v === 0 ? "now" : `−${-v} s`)), incrs: [1, 2] }, { show: false }],
       series: [{}, { stroke: colour("--pulse"), width: 2.2, spanGaps: false, points: { show: false } }],
     }, kept.wave ?? [[-WAVE_S, 0], [null, null]]);
     this.trend = this.make(this.places.trend, {
       scales: { x: { time: false, range: (_u, low, high) => [low ?? 0, Math.max(high ?? 0, (low ?? 0) + 60)] }, y: { range: trendRange } },
-      axes: [this.axis(clock), this.axis((v) => String(v), 44)],
+      axes: [{ ...this.axis(clock), incrs: [10, 30, 60, 120, 300, 600] }, { ...this.axis((v) => String(v), 34), incrs: [10, 20, 50] }],
       series: [{}, { points: { show: false }, stroke: "transparent" }, { points: { show: false }, stroke: "transparent" },
         { stroke: colour("--pulse"), width: 2, spanGaps: false, points: { show: true, size: 5, fill: colour("--pulse"), stroke: colour("--pulse") } }],
       bands: [{ series: [2, 1], fill: `color-mix(in srgb, ${colour("--pulse")} 18%, transparent)` }],
     }, this.trendData);
     this.spectrum = this.make(this.places.spectrum, {
       scales: { x: { time: false, range: [40, 200] }, y: { range: [0, 1.08] } },
-      axes: [this.axis((v) => `${v}`), { show: false }],
+      axes: [{ ...this.axis((v) => `${v}`), incrs: [20, 40] }, { show: false }],
       series: [{}, { stroke: colour("--soft"), width: 1.5, fill: `color-mix(in srgb, ${colour("--soft")} 22%, transparent)`, points: { show: false } }],
       hooks: { draw: [(plot) => this.markPeak(plot)] },
     }, kept.spectrum ?? [[40, 200], [null, null]]);
@@ -92,7 +92,7 @@ export class Plots {
 
   private make(place: HTMLElement, options: Partial<uPlot.Options>, data: uPlot.AlignedData): uPlot {
     const size = { width: place.clientWidth || 300, height: place.clientHeight || 160 };
-    return new uPlot({ ...size, cursor: { show: false }, legend: { show: false }, series: [{}], ...options, padding: [8, 10, 0, 6] }, data, place);
+    return new uPlot({ ...size, cursor: { show: false }, legend: { show: false }, series: [{}], ...options, padding: [8, 22, 0, 14] }, data, place);
   }
 
   private axis(words: (value: number) => string, size = 28): uPlot.Axis {
