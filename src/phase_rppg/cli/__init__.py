@@ -17,6 +17,7 @@ from .. import registry
 from ..errors import PhaseError
 
 NO_READING = 3
+_INTERRUPTED = 130
 # ClickException, wherever this typer keeps it (newer ones carry their own click).
 _COMMAND_LINE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -46,6 +47,10 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     try:
         code = build()(list(argv), standalone_mode=False, prog_name="phase")
+        if (
+            code == _INTERRUPTED
+        ):  # newer typers end an interrupted command with a code, older ones by an error
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -54,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
         return int(error.exit_code)  # type: ignore[attr-defined]
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
-        return 130
+        return _INTERRUPTED
     except PhaseError as error:
         _say(f"error: {error}")
         return error.exit_code
