@@ -109,6 +109,12 @@ class Person:
         self.windows += 1
         return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
 
+    def complete_wave(self, first: int, stop: int) -> None:
+        """Let the whole wave reach the last tick, which the last window may have missed."""
+        self._run_model()
+        rows, seen = self._history.window(first, stop)
+        self._wave(rows, RgbTrace(rows[:, :3], self.clock.fps, self.clock.time_s(first), seen), first)
+
     def piece(self, stop: int) -> list[WavePiece]:
         """The wave up to tick `stop`, as far as it was not handed out yet."""
         first, stop = max(self._emitted, self._history.start), min(stop, self._history.stop)

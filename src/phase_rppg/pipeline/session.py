@@ -158,7 +158,12 @@ class Session:
     def _close(self, person: Person) -> list[Event]:
         """The last words of a face that is no longer followed."""
         events: list[Event] = []
+        if not person.track.confirmed:
+            return events
+        stop = self._clock.count
+        first = max(person.first_tick, stop - self.config.window_ticks)
         if person.windows == 0:
-            stop = self._clock.count
-            events += person.window(max(person.first_tick, stop - self.config.window_ticks), stop)
-        return events + list(person.piece(self._clock.count)) if person.track.confirmed else events
+            events += person.window(first, stop)
+        else:
+            person.complete_wave(first, stop)
+        return events + list(person.piece(stop))
