@@ -1,0 +1,120 @@
+"""What a network is told: negative Pearson, and λ times one auxiliary objective.
+
+The paper weighs an auxiliary loss by λ without defining it; here it is a choice, so that λ means something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, UnknownNameError
+from ..nn.output import Output
+from .contrast import normalised_spectrum
+
+AUXILIARY = ("latent", "spectral", "oscillator", "none")
+BAND_HZ = (0.66, 3.34)
+LAG = 3  # frames between the samples that the oscillator's recurrence links
+_TINY = 1e-8
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The parts of a loss; `total` is what is minimised."""
+
+    total: Tensor
+    pearson: Tensor  # mean correlation, −1…1
+    auxiliary: Tensor
+
+
+def correlation(wave: Tensor, target: Tensor) -> Tensor:
+    """Pearson's r of each row, (B,T), (B,T) -> (B,); a constant row correlates with nothing: 0."""
+    a, b = wave - wave.mean(1, keepdim=True), target - target.mean(1, keepdim=True)
+    return (a * b).sum(1) / torch.sqrt((a.square().sum(1) * b.square().sum(1)).clamp_min(_TINY**2))
+
+
+def negative_pearson(wave: Tensor, target: Tensor) -> Tensor:
+    """L_pred of the paper: minus the mean correlation."""
+    return -correlation(wave, target).mean()
+
+
+def spectral(wave: Tensor, target: Tensor, fps: float) -> Tensor:
+    """Half the distance of the normalised spectra within the cardiac band: 0 for equal, 1 for disjoint ones."""
+    p, q = (normalised_spectrum(x, fps, BAND_HZ) for x in (wave, target))
+    return 0.5 * (p - q).abs().sum(1).mean()
+
+
+def oscillator_residual(wave: Tensor) -> Tensor:
+    """What no damped oscillator explains: 0 for any α, ω of its own, 1 for white noise.
+
+    A free damped oscillator obeys z_t = a z_{t−L} + b z_{t−2L}; a and b are fitted to each wave by least
+    squares (closed form), and the share of the energy that is left is returned.
+    """
+    z = wave - wave.mean(1, keepdim=True)
+    now, one, two = z[:, 2 * LAG :], z[:, LAG:-LAG], z[:, : -2 * LAG]
+    s11, s12, s22 = (one * one).sum(1), (one * two).sum(1), (two * two).sum(1)
+    y1, y2, yy = (now * one).sum(1), (now * two).sum(1), (now * now).sum(1)
+    det = (s11 * s22 - s12 * s12).clamp_min(_TINY)
+    a, b = (y1 * s22 - y2 * s12) / det, (y2 * s11 - y1 * s12) / det
+    left = yy - a * y1 - b * y2
+    return (left / yy.clamp_min(_TINY)).mean()
+
+
+class LatentDecoder(nn.Module):
+    """Rebuild z_raw from the cleaned sequence: MSE + 0.1 (1 − cos), on z_raw standardised over the clip."""
+
+    def __init__(self, latent: int, raw: int) -> None:
+        super().__init__()
+        hidden = max(latent, raw // 2)
+        self.layers = nn.Sequential(nn.Linear(latent, hidden), nn.GELU(), nn.Linear(hidden, raw))
+
+    def forward(self, latent: Tensor, raw: Tensor) -> Tensor:
+        """(B,T,D), (B,T,C) -> ()."""
+        raw = raw.detach()
+        wanted = (raw - raw.mean(1, keepdim=True)) / (raw.std(1, keepdim=True) + 1e-5)
+        rebuilt = self.layers(latent)
+        return F.mse_loss(rebuilt, wanted) + 0.1 * (1 - F.cosine_similarity(rebuilt, wanted, 2).mean())
+
+
+class Objective(nn.Module):
+    """Negative Pearson + λ·auxiliary of an output, against a wave that may be delayed."""
+
+    def __init__(
+        self,
+        auxiliary: str,
+        weight: float,
+        fps: float,
+        *,
+        warmup_frames: int,
+        delay_frames: int,
+        example: Output,
+    ) -> None:
+        super().__init__()
+        if auxiliary not in AUXILIARY:
+            raise UnknownNameError("auxiliary loss", auxiliary, AUXILIARY)
+        self.auxiliary, self.weight, self.fps = auxiliary, weight, fps
+        self.first, self.delay = max(warmup_frames, delay_frames), delay_frames
+        self.decoder: LatentDecoder | None = None
+        if auxiliary == "latent":
+            if example.latent is None or example.raw is None:
+                raise ArgumentError(
+                    "loss.auxiliary", auxiliary, "another one: this network shows no latent sequence"
+                )
+            self.decoder = LatentDecoder(example.latent.shape[2], example.raw.shape[2])
+
+    def forward(self, output: Output, target: Tensor) -> Terms:
+        """Judge the frames from `first` on: the wave at t should be the target at t − delay."""
+        wave = output.wave[:, self.first :]
+        target = target[:, self.first - self.delay : target.shape[1] - self.delay]
+        main = negative_pearson(wave, target)
+        extra = main.new_zeros(())
+        if self.decoder is not None and output.latent is not None and output.raw is not None:
+            extra = self.decoder(output.latent[:, self.first :], output.raw[:, self.first :])
+        elif self.auxiliary == "spectral":
+            extra = spectral(wave, target, self.fps)
+        elif self.auxiliary == "oscillator":
+            extra = oscillator_residual(wave)
+        return Terms(main + self.weight * extra, -main.detach(), extra.detach())

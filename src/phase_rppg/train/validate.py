@@ -1,0 +1,70 @@
+"""How well a network reads whole clips it has not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..signal.rate import spectral_peak
+from ..types import FloatArray
+from .loader import validation_clip
+from .losses import correlation
+from .sources import ClipSource
+
+WARMUP_S = 1.0  # the network has seen too little
+
+
+@dataclass(frozen=True)
+class Score:
+    """Over the clips with a pulse."""
+
+    pearson: float  # mean correlation with the true wave
+    mae_bpm: float  # mean error of the rate over the clip
+    within_5: float  # 0–1: share of clips within 5 bpm
+
+    @property
+    def value(self) -> float:
+        """What "best" is chosen by: error of the rate, and correlation where rates tie."""
+        return self.mae_bpm - self.pearson
+
+
+def choose(sources: Sequence[ClipSource], count: int) -> list[tuple[ClipSource, int]]:
+    """At most `count` clips, evenly from all sources."""
+    every = [(source, index) for source in sources for index in range(len(source))]
+    picks = np.unique(np.linspace(0, len(every) - 1, min(count, len(every))).astype(int))
+    return [every[i] for i in picks]
+
+
+@torch.no_grad()
+def validate(
+    network: nn.Module, clips: Sequence[tuple[ClipSource, int]], size: int, fps: float, delay_frames: int
+) -> Score | None:
+    """Read every clip; None if none has a pulse."""
+    training = network.training
+    network.eval()
+    errors, correlations = [], []
+    skip = delay_frames + round(WARMUP_S * fps)
+    for source, index in clips:
+        pixels, wave = validation_clip(source, index, size, fps)
+        truth = wave[skip - delay_frames : len(wave) - delay_frames]
+        true = bpm_of(truth, fps)
+        if true is None:
+            continue
+        read = network(torch.from_numpy(pixels[None])).wave[:, skip:]
+        correlations.append(float(correlation(read, torch.from_numpy(truth[None]))[0]))
+        answer = bpm_of(read[0].numpy().astype(float), fps)
+        errors.append(abs((answer if answer is not None else 0.0) - true))
+    network.train(training)
+    if not errors:
+        return None
+    return Score(float(np.mean(correlations)), float(np.mean(errors)), float(np.mean(np.array(errors) <= 5)))
+
+
+def bpm_of(wave: FloatArray, fps: float) -> float | None:
+    """The rate of a wave, None if it has none."""
+    peak = spectral_peak(np.asarray(wave, float), fps)
+    return None if peak is None else float(peak.bpm)

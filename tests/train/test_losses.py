@@ -1,0 +1,108 @@
+"""Losses against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from phase_rppg.errors import UnknownNameError
+from phase_rppg.nn.output import Output
+from phase_rppg.train.losses import (
+    LatentDecoder,
+    Objective,
+    correlation,
+    negative_pearson,
+    oscillator_residual,
+    spectral,
+)
+
+T = torch.arange(300) / 30
+
+
+def tone(hz: float) -> torch.Tensor:
+    return torch.sin(2 * math.pi * hz * T)[None]
+
+
+def test_pearson_is_numpys() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 5, 50))
+    ours = correlation(torch.from_numpy(a), torch.from_numpy(b))
+    assert np.allclose(ours, [np.corrcoef(x, y)[0, 1] for x, y in zip(a, b, strict=True)])
+
+
+def test_pearson_ignores_scale_and_offset() -> None:
+    wave = tone(1.2)
+    assert negative_pearson(3 * wave + 7, wave).item() == pytest.approx(-1, abs=1e-5)
+    assert negative_pearson(-wave, wave).item() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_clip_without_pulse_pulls_nowhere() -> None:
+    wave = torch.randn(1, 50, requires_grad=True)
+    loss = negative_pearson(wave, torch.zeros(1, 50))
+    loss.backward()
+    assert loss.item() == 0
+    assert torch.isfinite(wave.grad).all()
+
+
+def test_equal_spectra_cost_nothing_and_disjoint_ones_cost_one() -> None:
+    wave = tone(1.2)
+    assert spectral(-2 * wave, wave, 30.0).item() == pytest.approx(0, abs=1e-5)
+    assert spectral(tone(2.4), wave, 30.0).item() == pytest.approx(1, abs=1e-2)
+
+
+def test_damped_oscillators_have_no_residual_and_noise_has() -> None:
+    decaying = tone(1.3) * torch.exp(-0.2 * T)
+    assert oscillator_residual(tone(1.3)).item() < 1e-3
+    # The clip's mean is taken off first, which leaves a decaying wave nearly free of residual.
+    assert oscillator_residual(decaying).item() < 1e-2
+    torch.manual_seed(0)
+    assert oscillator_residual(torch.randn(8, 300)).item() > 0.9
+
+
+def test_a_decoder_that_knows_the_answer_costs_nothing() -> None:
+    raw = torch.randn(2, 40, 6)
+    wanted = (raw - raw.mean(1, keepdim=True)) / (raw.std(1, keepdim=True) + 1e-5)
+    decoder = LatentDecoder(6, 6)
+    decoder.layers = torch.nn.Sequential(torch.nn.Identity())
+    assert decoder(wanted, raw).item() == pytest.approx(0, abs=1e-5)
+    # Opposite everywhere: MSE is 4 (unit variance, T−1 of T), cosine −1.
+    assert decoder(-wanted, raw).item() == pytest.approx(4 * 39 / 40 + 0.2, abs=1e-3)
+
+
+def objective(kind: str, *, weight: float = 0.5, delay: int = 0, warmup: int = 10) -> Objective:
+    example = Output(torch.zeros(1, 300), torch.zeros(1, 300, 4), None, torch.zeros(1, 300, 6))
+    return Objective(kind, weight, 30.0, warmup_frames=warmup, delay_frames=delay, example=example)
+
+
+def test_the_target_may_be_delayed() -> None:
+    wave = torch.randn(1, 300)
+    late = torch.roll(wave, 7, 1)
+    terms = objective("none", delay=7)(Output(late), wave)
+    assert terms.pearson.item() == pytest.approx(1, abs=1e-5)
+    assert objective("none")(Output(late), wave).pearson.item() < 0.5
+
+
+def test_the_first_frames_are_not_judged() -> None:
+    wave = torch.randn(1, 300)
+    spoiled = wave.clone()
+    spoiled[:, :10] = 100
+    assert objective("none", warmup=10)(Output(spoiled), wave).pearson.item() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_total_is_the_sum_of_its_parts() -> None:
+    wave, target = torch.randn(2, 300), torch.randn(2, 300)
+    output = Output(wave, torch.randn(2, 300, 4), None, torch.randn(2, 300, 6))
+    for kind in ("latent", "spectral", "oscillator", "none"):
+        terms = objective(kind)(output, target)
+        assert terms.total.item() == pytest.approx(
+            -terms.pearson.item() + 0.5 * terms.auxiliary.item(), abs=1e-5
+        )
+        assert (terms.auxiliary > 0) == (kind != "none")
+
+
+def test_an_unknown_auxiliary_loss_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="'spectral'"):
+        objective("spektral")
