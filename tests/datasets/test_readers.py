@@ -36,6 +36,24 @@ def test_the_older_layout_of_ubfc_is_read(tmp_path: Path) -> None:
     assert np.corrcoef(recording.reference.values, ANNA.pulse(recording.reference.t_s))[0, 1] > 0.99
 
 
+def test_ubfc_frames_take_the_times_of_their_rows(tmp_path: Path) -> None:
+    fake_layouts.ubfc_rppg(tmp_path, [ANNA])
+    label = tmp_path / "subject1" / "ground_truth.txt"
+    table = np.loadtxt(label)[:, :-1]  # one frame has no row
+    table[2] += 0.01 * np.sin(np.arange(table.shape[1]))
+    table[2, 0], table[2, 6] = 0, table[2, 5]
+    np.savetxt(label, table)
+    (recording,) = base.load("ubfc_rppg", tmp_path)
+    t_s = np.array([frame.t_s for frame in recording.video.frames()])
+    assert len(t_s) == table.shape[1] + 1
+    assert (np.diff(t_s) > 0).all()
+    assert np.abs(t_s[:-1] - table[2]).max() < 0.002
+    np.savetxt(label, table[:, :-9])  # too few rows to belong to the frames
+    (recording,) = base.load("ubfc_rppg", tmp_path)
+    t_s = np.array([frame.t_s for frame in recording.video.frames()])
+    assert np.allclose(np.diff(t_s), 1 / fake_layouts.FPS, atol=1e-4)
+
+
 def test_a_repeated_timestamp_is_merged_and_a_backward_one_refused() -> None:
     t_s = np.arange(0, 5, 1 / 30)
     t_s[7] = t_s[6]

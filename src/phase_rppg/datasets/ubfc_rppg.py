@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import RecordingError
-from ..types import FrameSource
-from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, read_table, subfolders
+from ..types import FloatArray, FrameSource
+from .base import VIDEO_SUFFIXES, Found, Reference, Retimed, files, open_file, read_table, subfolders
 
 NAME = "ubfc_rppg"
 LAYOUT = (
     "UBFC-rPPG: subjectN/vid.avi (or .mp4) + subjectN/ground_truth.txt [DATASET_2], "
     "or N-gt/vid.avi + N-gt/gtdump.xmp [DATASET_1]; the two may lie in DATASET_1/ and DATASET_2/"
 )
+MAX_UNPAIRED = 2  # frames without a row, or rows without a frame: then the two still belong together
+MIN_STEP_S = 0.001
 _LABELS = {"ground_truth.txt": "DATASET_2", "gtdump.xmp": "DATASET_1"}
 
 
@@ -58,4 +62,25 @@ def read_label(name: str, path: Path) -> Reference:
 
 
 def open_video(found: Found) -> FrameSource:
-    return open_file(found.video)
+    """The video; in DATASET_2 every frame gets the time of its row in the label file.
+
+    The container only states an average rate, but the rows were written frame by frame: with their times the
+    PPG is smoother, and video and PPG agree better, than with those of the container.
+    """
+    source = open_file(found.video)
+    if found.reference.suffix == ".xmp" or source.info.frame_count is None:
+        return source
+    times_s = read_reference(found).t_s
+    extra = source.info.frame_count - len(times_s)
+    if abs(extra) > MAX_UNPAIRED:
+        return source
+    return Retimed(source, frame_times(times_s, max(extra, 0)), found.name)
+
+
+def frame_times(times_s: FloatArray, extra: int) -> FloatArray:
+    """Rising frame times: rows that share a time are moved apart, frames without a row are added."""
+    step_s = float(np.median(np.diff(times_s)))
+    longer = np.concatenate([times_s, times_s[-1] + step_s * np.arange(1, extra + 1)])
+    count = np.arange(len(longer))
+    rising = np.maximum.accumulate(longer - count * MIN_STEP_S) + count * MIN_STEP_S
+    return np.asarray(rising)
