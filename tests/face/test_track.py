@@ -135,8 +135,10 @@ def test_the_number_of_tracks_is_bounded() -> None:
 def test_it_looks_rarely_at_still_faces_and_often_at_moving_or_missing_ones() -> None:
     tracker = Tracker()
     tracker.update(0.0, [face(100)])
-    assert not tracker.due(0.3)
-    assert tracker.due(0.5)
-    assert tracker.due(0.21, shift=0.1)
-    tracker.update(0.5, [])
-    assert tracker.due(0.61)
+    assert tracker.due(0.21)  # seen once only
+    tracker.update(0.21, [face(100)])
+    assert not tracker.due(0.7)
+    assert tracker.due(1.1)
+    assert tracker.due(0.42, shift=0.1)
+    tracker.update(1.1, [])
+    assert tracker.due(1.21)

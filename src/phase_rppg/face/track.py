@@ -20,7 +20,8 @@ from .detect import Detection, overlap
 LOST_AFTER_S = 1.0  # not seen for so long: the face is gone
 FORGET_AFTER_S = 10.0  # a face that comes back later than this is a new one
 MAX_TRACKS = 8
-STILL_INTERVAL_S = 0.5  # between detections of faces that keep still
+STILL_INTERVAL_S = 0.8  # between detections of faces that keep still; motion is noticed in between
+EMPTY_INTERVAL_S = 0.5  # while nobody is in the picture
 MOVING_INTERVAL_S = 0.2  # 5 Hz: above the band of heart rates
 MISSED_INTERVAL_S = 0.1  # after a face was not found where it was
 
@@ -109,10 +110,12 @@ class Tracker:
         `shift` is how far any face seems to have moved since its crop was placed, in face widths.
         """
         present = self.present
-        interval_s = STILL_INTERVAL_S
+        interval_s = STILL_INTERVAL_S if present else EMPTY_INTERVAL_S
         if any(track.seen_s < self._looked_s for track in present):
             interval_s = MISSED_INTERVAL_S
-        elif shift > _DEAD_ZONE or any(t_s - track.moved_s < _MOVED_RECENTLY_S for track in present):
+        elif shift > _DEAD_ZONE or any(
+            not track.confirmed or t_s - track.moved_s < _MOVED_RECENTLY_S for track in present
+        ):
             interval_s = MOVING_INTERVAL_S
         return t_s - self._looked_s >= interval_s - 1e-6
 
@@ -149,7 +152,7 @@ class Tracker:
         return Changes(tuple(born), tuple(moved), tuple(lost), tuple(again), tuple(ended + never))
 
     def _may_be(self, track: Track, found: Detection, t_s: float) -> bool:
-        gate = min(_GATE + _GATE_GROWTH_PER_S * max(t_s - track.seen_s - STILL_INTERVAL_S, 0), 1.0)
+        gate = min(_GATE + _GATE_GROWTH_PER_S * max(t_s - track.seen_s - EMPTY_INTERVAL_S, 0), 1.0)
         shift, size = track.distance(found.box)
         return shift < gate and size < _GATE_SIZE
 

@@ -1,0 +1,89 @@
+"""The meter sees the skin's colour and the face's motion, and changes of its crop leave no step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drawing import as_bytes, portrait, put, room
+from phase_rppg.face.detect import Detector
+from phase_rppg.face.track import Track
+from phase_rppg.pipeline.meter import COLUMNS, Meter
+from phase_rppg.types import ByteArray
+
+X, Y, GREEN, FACE_PX, CLIPPED = (COLUMNS.index(name) for name in ("x", "y", "green", "face_px", "clipped"))
+
+
+def scene(x: float = 160.0, tint: float = 1.0, light: float = 1.0) -> ByteArray:
+    picture = room()
+    put(picture, portrait(120, tint), x, 120)
+    return as_bytes(picture * light)
+
+
+@pytest.fixture(scope="module")
+def track() -> Track:
+    (found,) = Detector().detect(scene())
+    return Track(0, found.box, found.landmarks, 0.0, 0.0)
+
+
+def copy(track: Track, shift: float = 0.0, grow: float = 1.0) -> Track:
+    x, y, width, height = track.box
+    marks = track.landmarks + np.array([shift, 0])
+    return Track(0, (x + shift, y, width * grow, height * grow), marks, 0.0, 0.0)
+
+
+def test_colour_follows_the_skin(track: Track) -> None:
+    meter = Meter(track, scene())
+    level = [meter.measure(scene(tint=tint), 0.0)[GREEN] for tint in (0.95, 1.0, 1.05)]
+    np.testing.assert_allclose(np.array(level) / level[1], [0.95, 1.0, 1.05], atol=0.01)
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 1, 3])
+def test_small_motion_is_seen_in_face_widths(track: Track, shift: int) -> None:
+    meter = Meter(track, scene())
+    before = meter.measure(scene(), 0.0)
+    after = meter.measure(scene(160 + shift), 0.1)
+    assert (after[X] - before[X]) * track.box[2] == pytest.approx(shift, rel=0.5)
+    assert abs(after[Y] - before[Y]) * track.box[2] < 0.5
+    assert meter.shift == pytest.approx(abs(after[X] - before[X]), abs=0.01)
+
+
+def test_light_is_not_motion(track: Track) -> None:
+    meter = Meter(track, scene())
+    before = meter.measure(scene(), 0.0)
+    after = meter.measure(scene(light=0.9), 0.1)
+    assert np.abs(after[[X, Y]] - before[[X, Y]]).max() * track.box[2] < 0.5
+
+
+def test_moving_the_crop_makes_no_step_and_keeps_the_place(track: Track) -> None:
+    meter, still_there = Meter(track, scene()), scene()
+    before = meter.measure(still_there, 0.0)
+    meter.look(copy(track, shift=9.0, grow=1.1), still_there)
+    after = meter.measure(still_there, 0.0)
+    np.testing.assert_allclose(after[:3], before[:3], rtol=1e-4)
+    assert after[FACE_PX] == pytest.approx(1.1 * before[FACE_PX])
+    assert after[X] * after[FACE_PX] == pytest.approx(before[X] * before[FACE_PX], abs=0.2)
+
+
+def test_colours_drift_back_to_their_true_level(track: Track) -> None:
+    meter, picture = Meter(track, scene()), scene()
+    meter.look(copy(track, shift=25.0), picture)
+    true_green = Meter(copy(track, shift=25.0), picture).measure(picture, 0.0)[GREEN]
+    meter.measure(picture, 0.0)
+    apart = [abs(meter.measure(picture, t)[GREEN] - true_green) for t in np.arange(0.0, 60.0, 0.5)]
+    assert apart[-1] < 0.2 * apart[0] + 0.05
+
+
+def test_overexposed_skin_is_counted(track: Track) -> None:
+    meter = Meter(track, scene())
+    assert meter.measure(scene(), 0.0)[CLIPPED] < 0.05
+    bright = Meter(track, scene(light=3.0))
+    assert bright.measure(scene(light=3.0), 0.0)[CLIPPED] > 0.8
+
+
+def test_looking_at_an_unmoved_face_changes_nothing_visible(track: Track) -> None:
+    meter, picture = Meter(track, scene()), scene()
+    before = meter.measure(picture, 0.0)
+    for _ in range(10):
+        meter.look(copy(track), picture)
+    np.testing.assert_allclose(meter.measure(picture, 0.0), before, rtol=1e-3)
