@@ -1,0 +1,162 @@
+"""Small videos drawn on the fly, each made once per test run."""
+
+from __future__ import annotations
+
+import functools
+import struct
+import wave
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from drawing import Actor, Film, clock
+from phase_rppg.video.encode import write_video
+
+
+def save(path: Path, film: Film, fps: float | None = 30.0, **options: object) -> Path:
+    t_s = None if fps is not None else np.array(film.t_s)
+    write_video(
+        path, (frame.rgb for frame in film.frames()), fps, t_s=t_s, crf=14, preset="veryfast", **options
+    )  # type: ignore[arg-type]
+    return path
+
+
+SIZE = {"height": 160, "width": 208}
+
+
+def middle(t: float) -> tuple[float, float]:
+    return 104.0, 84.0
+
+
+def film(
+    place: Callable[[float], tuple[float, float] | None], t_s: tuple[float, ...], **heart: float
+) -> Film:
+    """One small face; `heart` is its bpm and amplitude."""
+    return Film((Actor(place, width=80, **heart),), t_s, **SIZE)  # type: ignore[arg-type]
+
+
+class FilmSet:
+    """Makes a video when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.get = functools.cache(self._make)
+
+    def _make(self, name: str) -> Path:
+        return getattr(self, name)()
+
+    def face(self) -> Path:
+        return save(self.folder / "face.mp4", film(middle, clock(11)))
+
+    def other(self) -> Path:
+        return save(self.folder / "other.mp4", film(middle, clock(10.5), bpm=96.0))
+
+    def photo(self) -> Path:
+        return save(self.folder / "photo.mp4", film(middle, clock(10.5), amplitude=0.0))
+
+    def nobody(self) -> Path:
+        return save(self.folder / "nobody.mp4", Film((), clock(3), **SIZE))
+
+    def short(self) -> Path:
+        return save(self.folder / "short.mp4", film(middle, clock(2)))
+
+    def slow(self) -> Path:
+        return save(self.folder / "slow.mp4", film(middle, clock(11, 7)), 7.0)
+
+    def grey(self) -> Path:
+        return save(self.folder / "grey.mp4", replace(film(middle, clock(10.5)), grey=True))
+
+    def one_frame(self) -> Path:
+        return save(self.folder / "one.mp4", film(middle, (0.0,)))
+
+    def leaving(self) -> Path:
+        """The face is away between 5 and 8 s."""
+
+        def place(t: float) -> tuple[float, float] | None:
+            return None if 5 <= t < 8 else middle(t)
+
+        return save(self.folder / "leaving.mp4", film(place, clock(19)))
+
+    def crossing(self) -> Path:
+        """Two people walk past each other."""
+        speed = 14.0
+        left = Actor(lambda t: (60 + speed * t, 115.0), width=80, bpm=66.0)
+        right = Actor(lambda t: (260 - speed * t, 125.0), width=90, bpm=102.0, skin=(160.0, 112.0, 90.0))
+        return save(self.folder / "crossing.mp4", Film((left, right), clock(14)))
+
+    def tiny(self) -> Path:
+        path = self.folder / "tiny.mp4"
+        write_video(path, [np.full((16, 16, 3), i % 255, np.uint8) for i in range(60)], 30)
+        return path
+
+    def text(self) -> Path:
+        path = self.folder / "text.mp4"
+        path.write_text("this is not a video\n" * 50)
+        return path
+
+    def empty(self) -> Path:
+        path = self.folder / "empty.mp4"
+        path.touch()
+        return path
+
+    def sound(self) -> Path:
+        path = self.folder / "sound.mp4"
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(8000)
+            file.writeframes(b"\0\0" * 8000)
+        return path
+
+    def empty_folder(self) -> Path:
+        path = self.folder / "empty_folder"
+        path.mkdir(exist_ok=True)
+        return path
+
+    def no_frames(self) -> Path:
+        """A container that is whole, but holds no picture: the header of a file without its clusters."""
+        source = save(self.folder / "whole.mkv", film(middle, clock(0.2)))
+        data = source.read_bytes()
+        path = self.folder / "no_frames.mkv"
+        path.write_bytes(data[: data.find(b"\x1f\x43\xb6\x75")])
+        return path
+
+    def truncated(self) -> Path:
+        source = save(self.folder / "untruncated.mkv", film(middle, clock(13)))
+        path = self.folder / "truncated.mkv"
+        data = source.read_bytes()
+        path.write_bytes(data[: int(0.8 * len(data))])
+        return path
+
+    def beheaded(self) -> Path:
+        """An MP4 whose index, at its end, is cut off."""
+        path = self.folder / "beheaded.mp4"
+        data = self.get("face").read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+        return path
+
+    def huge(self) -> Path:
+        path = self.folder / "huge.avi"
+        write_video(path, [np.zeros((64, 64, 3), np.uint8)] * 2, 30, codec="raw")
+        data = bytearray(path.read_bytes())
+        struct.pack_into("<ii", data, data.find(b"strf") + 12, 16000, 16000)
+        path.write_bytes(data)
+        return path
+
+    def no_timestamps(self) -> Path:
+        """A bare H.264 stream: pictures without times."""
+        import av
+
+        path = self.folder / "bare.h264"
+        with av.open(str(self.get("face"))) as source, av.open(str(path), "w", format="h264") as target:
+            stream = target.add_stream_from_template(source.streams.video[0])
+            for packet in source.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = stream
+                    target.mux(packet)
+        return path
+
+
+Film_ = Callable[[str], Path]

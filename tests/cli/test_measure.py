@@ -1,0 +1,106 @@
+"""What a person, a script and a folder get from `phase measure`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from phase_rppg.cli import run
+from phase_rppg.pipeline.batch import find_videos
+
+Films = Callable[[str], Path]
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "measure.schema.json").read_text(encoding="utf-8"))
+
+
+def test_a_person_gets_one_clear_line(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", str(film("face"))]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("face.mp4: 7")
+    assert "bpm" in out
+    assert out.count("\n") == 1
+    assert err == ""
+
+
+@pytest.mark.parametrize("name", ["face", "nobody", "short", "crossing"])
+def test_json_is_one_document_that_follows_the_schema(
+    name: str, film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["measure", str(film(name)), "--json"])
+    found = json.loads(capfd.readouterr().out, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
+    jsonschema.validate(found, SCHEMA)
+    assert code == (0 if any(face["summary"]["bpm"] for face in found["faces"]) else 3)
+
+
+def test_every_file_that_was_asked_for_is_written(
+    film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--csv", str(tmp_path / "new" / "w.csv"), "--plot", str(tmp_path / "p.png"),
+             "--report", str(tmp_path / "r.html")]  # fmt: skip
+    assert run(["measure", str(film("face")), "--ungated", *words]) == 0
+    rows = list(csv.DictReader((tmp_path / "new" / "w.csv").read_text(encoding="utf-8").splitlines()))
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(rows)
+    assert all(abs(float(row["bpm"]) - 72) < 3 for row in rows)
+    assert (tmp_path / "p.png").stat().st_size > 10_000
+    assert "bpm" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_ungated_shows_what_the_gate_hides(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    run(["measure", str(film("photo")), "--json", "--ungated"])
+    windows = json.loads(capfd.readouterr().out)["faces"][0]["windows"]
+    assert all(w["bpm"] is not None for w in windows)
+    assert all(w["p_ok"] < 0.9 for w in windows)
+
+
+def test_a_folder_gives_a_table_and_a_summary(
+    film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("face", "short", "empty"):
+        (tmp_path / film(name).name).symlink_to(film(name))
+    (tmp_path / "notes.txt").write_text("not a video")
+    assert run(["measure", str(tmp_path), "--jobs", "2"]) == 0
+    out = capfd.readouterr().out
+    assert "3 videos: 1 with a reading, 1 without, 1 could not be measured" in out
+    assert "TOO_SHORT" in out
+    assert "notes.txt" not in out
+
+
+def test_folders_and_files_are_found_once_and_in_order(tmp_path: Path) -> None:
+    for name in ("b.mp4", "a.MOV", "c.txt"):
+        (tmp_path / name).touch()
+    found = find_videos([tmp_path / "b.mp4", tmp_path, tmp_path / "absent.avi"])
+    assert [p.name for p in found] == ["b.mp4", "a.MOV", "absent.avi"]
+
+
+@pytest.mark.parametrize("method", ["chrom", "green", "2sr"])
+def test_other_methods_find_the_same_rate(
+    method: str, film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(["measure", str(film("other")), "--json", "--method", method, "--ungated"])
+    found = json.loads(capfd.readouterr().out)
+    assert found["method"] == method
+    assert abs(found["faces"][0]["summary"]["bpm"] - 96) < 2
+
+
+def test_measuring_never_imports_torch_or_scipy_signal(film: Films) -> None:
+    script = (
+        "import sys; from phase_rppg.cli import run; code = run(['measure', sys.argv[1]]);"
+        "heavy = {'torch', 'scipy.signal', 'matplotlib'} & set(sys.modules);"
+        "assert not heavy, heavy; sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(film("face"))], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_shows_an_example(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", "--help"]) == 0
+    assert "phase measure face.mp4" in capfd.readouterr().out

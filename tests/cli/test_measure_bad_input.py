@@ -1,0 +1,186 @@
+"""Whatever is given to `phase measure`: one line, the documented exit code, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from phase_rppg.cli import run
+
+Films = Callable[[str], Path]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sound", "no video stream"),
+        ("text", "not a video"),
+        ("empty", "is empty"),
+        ("empty_folder", "without videos"),
+        ("no_frames", "read"),
+        ("beheaded", "not a video"),
+        ("huge", "16000×16000"),
+        ("tiny", "16×16"),
+        ("absent", "does not exist"),
+    ],
+)
+def test_what_cannot_be_measured_is_bad_input(
+    name: str, words: str, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    video = tmp_path / "absent.mp4" if name == "absent" else film(name)
+    outputs = [tmp_path / "out.png", tmp_path / "out.html", tmp_path / "out.csv"]
+    options = ["--plot", str(outputs[0]), "--report", str(outputs[1]), "--csv", str(outputs[2])]
+    code = run(["measure", str(video), "--json", *options])
+    out, err = capfd.readouterr()
+    assert code == 4
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("error: ")
+    assert words in err
+    assert not any(output.exists() for output in outputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("one_frame", "TOO_SHORT"),
+        ("short", "TOO_SHORT"),
+        ("slow", "LOW_FPS"),
+        ("grey", "NO_COLOUR"),
+        ("nobody", "NO_FACE"),
+        ("no_timestamps", "BAD_TIMESTAMPS"),
+        ("photo", "NO_PULSE"),
+    ],
+)
+def test_what_holds_no_pulse_is_no_reading(
+    name: str, reason: str, film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", str(film(name)), "--quiet"]) == 3
+    out, err = capfd.readouterr()
+    assert out.count("\n") == 1
+    assert f"no reading: {reason}" in out
+    assert err == ""
+
+
+def test_a_truncated_file_is_measured_as_far_as_it_goes(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", str(film("truncated")), "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert any("ends after" in warning for warning in found["warnings"])
+    assert 8 < found["duration_s"] < 13
+    assert abs(found["faces"][0]["summary"]["bpm"] - 72) < 2
+
+
+def test_missing_timestamps_can_be_replaced(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", str(film("no_timestamps")), "--fps", "30", "--json"]) == 0
+    assert abs(json.loads(capfd.readouterr().out)["faces"][0]["summary"]["bpm"] - 72) < 2
+
+
+def test_a_face_that_leaves_for_three_seconds_keeps_its_identity(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", str(film("leaving")), "--json"]) == 0
+    faces = json.loads(capfd.readouterr().out)["faces"]
+    assert len(faces) == 1
+    reasons = {w["reason"] for w in faces[0]["windows"] if w["start_s"] < 5.5 and w["end_s"] > 7.5}
+    assert reasons <= {"FACE_LOST"}
+    assert abs(faces[0]["summary"]["bpm"] - 72) < 2
+
+
+def test_two_people_who_cross_are_never_spliced(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    run(["measure", str(film("crossing")), "--json", "--ungated", "--window", "5"])
+    faces = json.loads(capfd.readouterr().out)["faces"]
+    assert len(faces) >= 2
+    for face in faces:
+        rates = [w["bpm"] for w in face["windows"] if w["p_ok"] > 0.9]
+        near = {66 if abs(bpm - 66) < abs(bpm - 102) else 102 for bpm in rates}
+        assert len(near) <= 1
+
+
+def test_a_bad_file_does_not_stop_the_others(
+    film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    videos = [str(film(name)) for name in ("text", "face", "empty", "short")]
+    assert run(["measure", *videos, "--json", "--jobs", "2", "--report", str(tmp_path / "all.html")]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert [entry["video"] for entry in found] == videos
+    assert ["error" in entry for entry in found] == [True, False, True, False]
+    assert (tmp_path / "all.html").exists()
+    assert run(["measure", str(film("text")), str(film("empty")), "--jobs", "1"]) == 4
+
+
+@pytest.mark.parametrize("option", ["--csv", "--plot", "--report"])
+def test_an_unwritable_output_is_refused_before_measuring(
+    option: str, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("x")
+    for target in (tmp_path, tmp_path / "file" / "out.png"):
+        start_s = time.monotonic()
+        assert run(["measure", str(film("face")), option, str(target)]) == 4
+        assert time.monotonic() - start_s < 1.5
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.startswith("error: cannot write")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--method", "pso"], ["--window", "0"], ["--window", "nan"], ["--step", "-1"], ["--face", "biggest"],
+        ["--fps", "0"], ["--fps", "nan"], ["--nonsense"], ["--window", "ten"],
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_a_usage_error(
+    words: list[str], film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", str(film("short")), *words]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err
+
+
+def test_an_unknown_method_is_answered_with_the_nearest(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(["measure", str(film("short")), "--method", "psi"])
+    assert "did you mean 'pos'?" in capfd.readouterr().err
+
+
+def test_no_video_at_all_is_a_usage_error() -> None:
+    assert run(["measure"]) == 2
+
+
+def test_one_plot_of_several_videos_is_a_usage_error(
+    film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    videos = [str(film("short")), str(film("empty"))]
+    assert run(["measure", *videos, "--plot", str(tmp_path / "x.png")]) == 2
+    assert "--report" in capfd.readouterr().err
+
+
+def test_an_interrupt_ends_with_130_and_leaves_nothing(film: Films, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "from phase_rppg.cli import main; main()", "measure", str(film("leaving"))]
+    child = subprocess.Popen(
+        [*words, "--csv", str(tmp_path / "out.csv")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(0.9)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    if child.returncode == 0:
+        pytest.skip("the machine was faster than the interrupt")
+    assert child.returncode == 130, err
+    assert err.strip() == "interrupted"
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
