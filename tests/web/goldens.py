@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scripted  # beside this script
 
 from phase_rppg.face import crop, detect, skin
 from phase_rppg.face.track import Tracker
@@ -24,11 +25,6 @@ from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
 from phase_rppg.pipeline.session import Session
 from phase_rppg.signal import filters, hrv, quality, rate, resample, track
 from phase_rppg.types import FloatArray, RgbTrace, Waveform
-
-if __package__:
-    from . import scripted
-else:  # pytest imports by file, and so does the script
-    import scripted
 
 FPS = 30.0
 

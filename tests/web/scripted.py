@@ -51,7 +51,7 @@ class ScriptedDetector:
         if rgb[0, 0, 0] != 1:
             return []
         left, top = float(rgb[0, 1, 0]), 2.0
-        marks: FloatArray = np.array(MARKS) + (left, top)
+        marks: FloatArray = np.add(MARKS, (left, top))
         return [Detection((left, top, FACE_W, FACE_H), 0.9, marks)]
 
     def search(self, rgb: ByteArray) -> list[Detection]:

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import type { Event } from "../src/pipeline/result";
+import type { Reading, Reason } from "../src/types";
+import { Readout } from "../src/ui/readout";
+
+const quality = {
+  snr_db: 5, amplitude: 0.003, background: 0, motion: 0, coverage: 1, face_px: 120, luma: 120, clipped: 0,
+  colourfulness: 0.4, fps: 30, max_gap_s: 0.05, support: 1, agreement: 1,
+};
+const face = (change: "appeared" | "lost" | "returned" | "ended", tS: number, id = 0): Event => ({ kind: "face", face: id, tS, change });
+const window = (endS: number, what: number | Reason, id = 0, extra = {}): Event => {
+  const reading: Reading = typeof what === "number"
+    ? { bpm: what, low: what - 2, high: what + 2, pOk: 0.9, startS: endS - 10, endS }
+    : { reason: what, pOk: 0.1, startS: endS - 10, endS };
+  return { kind: "window", face: id, startS: endS - 10, endS, reading, peak: null, quality: { ...quality, ...extra }, spectrum: [] };
+};
+const after = (...events: Event[]): Readout => {
+  const readout = new Readout();
+  for (const event of events) readout.take([event], event.kind === "face" ? event.tS : event.kind === "window" ? event.endS : 0);
+  return readout;
+};
+
+describe("what is shown", () => {
+  it("asks for a face first", () => {
+    expect(after().shown).toMatchObject({ mood: "searching", bpm: null });
+  });
+
+  it("counts down while the first window fills", () => {
+    const readout = after(face("appeared", 1));
+    readout.take([], 5);
+    expect(readout.shown).toMatchObject({ mood: "measuring", guidance: "Hold still: 6 s to go.", bpm: null });
+  });
+
+  it("is unsure at first and steady after three readings that agree", () => {
+    expect(after(face("appeared", 0), window(10, 72)).shown).toMatchObject({ mood: "unsure", bpm: 72 });
+    expect(after(face("appeared", 0), window(10, 72), window(11, 73), window(12, 74)).shown).toMatchObject({ mood: "steady", bpm: 74 });
+    expect(after(face("appeared", 0), window(10, 72), window(11, 80), window(12, 74)).shown.mood).toBe("unsure");
+    expect(after(face("appeared", 0), window(10, 72), window(11, "MOTION"), window(12, 74)).shown.mood).toBe("unsure");
+  });
+
+  it("shows no number for a window without a reading, and says what to do", () => {
+    expect(after(face("appeared", 0), window(11, 72), window(12, "MOTION")).shown).toMatchObject({ mood: "none", bpm: null, guidance: expect.stringContaining("Hold still") });
+  });
+
+  it("clears the number the moment the face is lost, and begins anew when it returns", () => {
+    const readout = after(face("appeared", 0), window(10, 72), window(11, 72), window(12, 72), face("lost", 13));
+    expect(readout.shown).toMatchObject({ mood: "searching", bpm: null });
+    readout.take([window(13, 72)], 13); // a window that still saw the face
+    expect(readout.shown.bpm).toBeNull();
+    readout.take([face("returned", 14), window(14, "FACE_LOST")], 14);
+    expect(readout.shown).toMatchObject({ mood: "measuring", bpm: null });
+  });
+
+  it("never shows one face's number for another", () => {
+    const readout = after(face("appeared", 0), window(10, 72), face("ended", 11), face("appeared", 11, 1));
+    readout.take([window(12, 90, 0)], 12);
+    expect(readout.shown.bpm).toBeNull();
+  });
+
+  it("hints at what would make a reading better", () => {
+    expect(after(face("appeared", 0), window(11, 72, 0, { luma: 40 })).shown.guidance).toContain("light");
+    expect(after(face("appeared", 0), window(11, 72, 0, { face_px: 50 })).shown.guidance).toContain("closer");
+  });
+});
