@@ -43,7 +43,7 @@ def command(
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory() as folder:
         video = keep if keep is not None else Path(folder) / "demo.mp4"
-        truth_bpm = film(video, bpm, seconds, seed)
+        truth_bpm = make_video(video, bpm, seconds, seed)
         console.print(
             f"made {video.name}: {seconds:g} s of a synthetic face whose heart beats {truth_bpm:.1f} bpm"
         )
@@ -54,17 +54,17 @@ def command(
         raise typer.Exit(NO_READING)
 
 
-def film(video: Path, bpm: float, seconds: float, seed: int) -> float:
+def make_video(video: Path, bpm: float, seconds: float, seed: int) -> float:
     """Write the clip and return the true mean rate."""
     import numpy as np
 
     from .. import synth
-    from ..synth.sample import filmed, stage
+    from ..synth.film import film
     from ..video.encode import write_video
 
-    world = synth.load("studio")
-    fixed = {"pulse.bpm": bpm, "subject.kind": "person", "frame.face_px": 130.0}
-    staged = stage(world, seed, 0, seconds, shape=_FRAME, fixed=fixed)
-    write_video(video, filmed(staged, world, seed, 0), t_s=staged.scene.t_s, crf=16, preset="veryfast")
-    pulse = staged.pulses[0]
-    return float(np.mean(pulse.bpm[pulse.t_s <= seconds]))
+    fixed = {"pulse.bpm": bpm, "motion.kind": "still", "frame.face_px": 130.0}
+    recording = film(
+        synth.load("studio"), seed, 0, seconds=seconds, height=_FRAME[0], width=_FRAME[1], fixed=fixed
+    )
+    write_video(video, recording.frames(), t_s=recording.t_s, crf=16, preset="veryfast")
+    return float(np.mean(recording.bpm(recording.t_s)))

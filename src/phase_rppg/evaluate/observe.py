@@ -13,7 +13,7 @@ from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
 from ..synth import world as worlds
 from ..synth.codec import transcode
-from ..synth.sample import Staged, filmed, stage
+from ..synth.film import Film, film
 from ..synth.work import in_order
 from ..types import Frame
 from .calibrate import Observed
@@ -32,13 +32,14 @@ def observe(
     fixed: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Observed]]:
     """Film sample `index` of a world once and show it to one ungated session per config."""
-    world = worlds.load(world_name)
-    staged = stage(world, seed, index, seconds, shape=shape, fixed=fixed)
-    scene = staged.scene
-    pictures = transcode(filmed(staged, world, seed, index), staged.codec, scene.camera.fps)
+    height, width = shape
+    recording = film(
+        worlds.load(world_name), seed, index, seconds=seconds, height=height, width=width, fixed=fixed
+    )
+    pictures = transcode(recording.frames(), recording.codec, recording.fps)
     sessions = {name: Session(config) for name, config in configs.items()}
     windows: dict[str, list[WindowResult]] = {name: [] for name in configs}
-    for rgb, t_s in zip(pictures, scene.t_s, strict=False):
+    for rgb, t_s in zip(pictures, recording.t_s, strict=False):
         for name, session in sessions.items():
             windows[name] += _windows(session.push(Frame(rgb, float(t_s))))
     for name, session in sessions.items():
@@ -46,7 +47,7 @@ def observe(
     group = f"{world_name}/{seed}/{index}"
     return {
         name: [
-            Observed(w.peak, w.quality, truth_bpm(staged, w.start_s, w.end_s), group)
+            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group)
             for w in found
             if w.peak is not None
         ]
@@ -82,13 +83,10 @@ def _job(job: tuple[str, int, int, tuple[str, ...], float]) -> dict[str, list[Ob
     return observe(name, seed, index, configs, seconds=seconds)
 
 
-def truth_bpm(staged: Staged, start_s: float, end_s: float) -> float | None:
+def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:
     """The mean true rate within a window; None without a pulse."""
-    if not staged.has_pulse:
-        return None
-    pulse = staged.pulses[0]
-    inside = (pulse.t_s >= start_s) & (pulse.t_s <= end_s)
-    return float(np.mean(pulse.bpm[inside])) if inside.any() else None
+    mean = float(np.mean(recording.bpm(np.arange(start_s, end_s, 1 / 30))))
+    return mean if mean > 0 else None
 
 
 def _windows(events: Sequence[object]) -> list[WindowResult]:
