@@ -131,7 +131,7 @@ def _noise_pool(spec: CameraSpec, side: tuple[int, int], rng: np.random.Generato
     """A sheet of noise, larger than a frame; each frame takes another part of it, turned at random."""
     shape = (3, side[0] + 96, side[1] + 96)
     pool = rng.standard_normal(shape, dtype=np.float32)
-    grey = rng.uniform(0, 0.6)
+    grey = rng.uniform(0, 0.75)
     pool = np.float32(np.sqrt(1 - grey)) * pool + np.float32(np.sqrt(grey)) * pool[:1]
     if spec.noise_size_px > 0.2:
         for axis in (1, 2):

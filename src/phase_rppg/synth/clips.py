@@ -26,6 +26,7 @@ from .work import in_order
 from .world import load
 
 FORMAT = 1
+GENERATOR = 2  # raised whenever the same seed would give other clips: shards are never mixed
 SHARD_CLIPS = 64
 _ARRAYS = ("pixels", "waves", "bpm", "masks")
 
@@ -65,10 +66,12 @@ def write_clips(
     if n < 1:
         raise ArgumentError("n", n, "at least 1 clip")
     root = Path(out)
-    asked = {"format": FORMAT, **asdict(job), "fixed": dict(job.fixed)}
+    asked = {"format": FORMAT, "generator": GENERATOR, **asdict(job), "fixed": dict(job.fixed)}
     plan = root / "clips.json"
     if plan.exists() and fileio.read_json(plan) != asked:
-        raise OutputError(root, "it holds clips made with other settings; choose an empty folder")
+        raise OutputError(
+            root, "it holds clips made with other settings or another version; choose an empty folder"
+        )
     fileio.write_json(plan, asked)
     tell = done or _say_nothing
     missing: list[tuple[int, int]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from .warp import Sampler, texture_grid
 from .world import FrameSpec, PulseSpec, SubjectSpec, World
 
 CLIP_FPS = 30.0
+FULL_HEIGHT_PX = 480  # height of the frame that `face_px` of a recipe belongs to
 _TURN_S = 1 / 240  # half the step over which the pulse's slope is taken
 
 
@@ -114,20 +115,27 @@ def stage(
     faces: Path | None = None,
     fixed: Mapping[str, Any] | None = None,
     clip_size: int | None = None,
+    who: int | None = None,
 ) -> Staged:
-    """Draw everything about a sample. Without `shape` only the part of the frame around the face is made."""
+    """Draw everything about a sample. Without `shape` only the part of the frame around the face is made.
 
-    def rng(name: str) -> np.random.Generator:
-        return stream(world, seed, index, name)
+    Samples with the same `who` show the same people.
+    """
+
+    def rng(name: str, of: int | None = None) -> np.random.Generator:
+        return stream(world, seed, index if of is None else of, name)
 
     pulse_spec = world.draw(PulseSpec, rng("pulse"), fixed)
-    subject = world.draw(SubjectSpec, rng("subject"), fixed)
+    subject = world.draw(SubjectSpec, rng("subject", who), fixed)
     motion = world.draw(MotionSpec, rng("motion"), fixed)
     light_spec = world.draw(LightSpec, rng("light"), fixed)
     camera = world.draw(cam.CameraSpec, rng("camera"), fixed)
     frame = world.draw(FrameSpec, rng("frame"), fixed)
     crop = world.draw(CropSpec, rng("crop"), fixed)
     codec = world.draw(CodecSpec, rng("codec"), fixed)
+    if codec.name == "h264" and camera.noise > 1:
+        # Below this the encoder spends its time and bits on noise; nobody stores such video.
+        codec = replace(codec, crf=max(codec.crf, 14 + 4 * float(np.log2(camera.noise))))
     has_pulse = pulse_spec.present and subject.kind == "person"
 
     camera = _in_this_light(camera, light_spec)
@@ -139,7 +147,9 @@ def stage(
             shrink = affordable_px / face_px
             camera = replace(camera, noise=camera.noise * shrink, blur_px=max(camera.blur_px * shrink, 0.3))
             face_px = affordable_px
-    if shape is None:
+    if shape is not None:
+        face_px *= shape[0] / FULL_HEIGHT_PX
+    else:
         side = int(np.ceil(frame.margin * crop.scale * face_px / 16)) * 16
         shape = (side, side)
 
@@ -147,11 +157,11 @@ def stage(
     light = make_light(light_spec, t_s, rng("lamps"))
     actors, pulses = [], []
     for person in range(max(1, frame.people)):
-        own = rng(f"person {person}")
+        own, heart = rng(f"person {person}", who), rng(f"heart {person}")
         skin = make_skin(
             subject.fitzpatrick, pulse_spec.amplitude if has_pulse else 0.0, pulse_spec.blood_spread, own
         )
-        pulse = _pulse(pulse_spec, seconds, own)
+        pulse = _pulse(pulse_spec, seconds, heart)
         beat = pulse.at(t_s) if has_pulse else np.zeros(len(t_s))
         slope = (pulse.at(t_s + _TURN_S) - pulse.at(t_s - _TURN_S)) / (2 * _TURN_S)
         breathing = (
@@ -160,7 +170,7 @@ def stage(
         if subject.kind in ("mannequin", "photo", "wall"):
             motion = replace(motion, blinks_hz=0.0, heartbeat=0.0)
         figure = make_subject(subject.kind, skin, face_px, own, faces)
-        poses = make_poses(motion, t_s, breathing, beat, own)
+        poses = make_poses(motion, t_s, breathing, beat, heart)
         centre = _place(shape, face_px, person, max(1, frame.people), own)
         actors.append(Actor(figure, skin, poses, beat, slope, centre, face_px, subject.gloss))
         pulses.append(pulse)
@@ -191,11 +201,6 @@ def skin_mask(actor: Actor, shape: tuple[int, int], crop: FloatArray, size: int)
     sampler = Sampler(shape, figure.shape, figure.px_per_h)
     seen = sampler.look((figure.skin * (figure.perfusion > 0)).reshape(1, -1).astype(np.float32), grid)[0]
     return Cropper(size).cut(np.repeat(seen[:, :, None], 3, axis=2), crop)[:, :, 0]
-
-
-def filmed(staged: Staged, world: World, seed: int, index: int) -> Iterator[ByteArray]:
-    """The full frames of a staged scene before any codec."""
-    return frames(staged.scene, stream(world, seed, index, "noise"))
 
 
 def _pulse(spec: PulseSpec, seconds: float, rng: np.random.Generator) -> Pulse:

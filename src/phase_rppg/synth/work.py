@@ -20,9 +20,15 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THR
 
 
 def in_order(run: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int) -> Iterator[_Result]:
-    """Yield run(job) for every job, in the order of the jobs, computed by `workers` processes."""
+    """Yield run(job) for every job, in the order of the jobs, computed by `workers` processes.
+
+    With 0 workers the work is done here: for a few small jobs that is sooner ready.
+    """
+    if workers < 1:
+        yield from map(run, jobs)
+        return
     context = multiprocessing.get_context("spawn")
-    with _environment(_ONE_THREAD), ProcessPoolExecutor(max(1, workers), mp_context=context) as pool:
+    with _environment(_ONE_THREAD), ProcessPoolExecutor(workers, mp_context=context) as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
             for job in jobs:
