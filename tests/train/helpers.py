@@ -40,7 +40,8 @@ TINY: dict[str, Any] = {
     "data": {"train": [{"clips": "not used"}], "frames": 64, "workers": 0, "validate_clips": 2},
     "loss": {"auxiliary": "latent"},
     "optimise": {
-        "epochs": 2, "batch": 4, "lr": 3e-3, "clip_norm": 1.0, "ema": 0.9, "warmup_steps": 2, "schedule": "cosine",
+        "epochs": 2, "batch": 4, "lr": 3e-3, "clip_norm": 1.0, "ema": 0.9, "warmup_steps": 2,
+        "schedule": "cosine",
     },
     "watch": {"log_every": 1, "save_every": 1, "validate_every": 2},
 }  # fmt: skip

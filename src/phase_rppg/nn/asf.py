@@ -27,8 +27,8 @@ class AdaptiveSpatialFilter(nn.Module):
         # No bias: softmax does not see a constant.
         self.logits = nn.Conv2d(hidden, masks, 3, padding=1, bias=False) if learned else None
 
-    def initial_state(self, like: Tensor, batch: int) -> Tensor:
-        return like.new_zeros(batch, self.width)
+    def initial_state(self, like: Tensor, batch: int) -> Tensor | None:
+        return like.new_zeros(batch, self.width) if self.derivative else None
 
     def mask(self, x: Tensor) -> Tensor:
         """(N,C,H,W) -> (N,M,H,W), non-negative, each summing to 1."""
@@ -36,16 +36,19 @@ class AdaptiveSpatialFilter(nn.Module):
             ones = torch.ones_like(x[:, :1]).expand(-1, self.masks, -1, -1)
             return ones / (x.shape[2] * x.shape[3])
         logits = self.logits(F.relu(self.hidden(x), inplace=True))
-        return torch.softmax(logits.flatten(2), 2).reshape(logits.shape)
+        shape = (-1, *(int(n) for n in logits.shape[1:]))
+        return torch.softmax(logits.flatten(2), 2).reshape(shape)
 
-    def forward(self, x: Tensor, last: Tensor, started: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        self, x: Tensor, last: Tensor | None, started: Tensor, batch: int
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """(B·T,C,H,W), z_{−1} (B,M·C), started (1,) 0 or 1 -> z' (B,T,outputs), mask (B·T,M,H,W), new z."""
         mask = self.mask(x)
         pixels = x.permute(0, 2, 3, 1).flatten(1, 2)  # (N,H·W,C)
         z = torch.bmm(mask.flatten(2), pixels)  # (N,M,C)
-        z = z.reshape(last.shape[0], -1, self.width)  # (B,T,M·C)
-        if not self.derivative:
-            return z, mask, z[:, -1]
+        z = z.reshape(batch, -1, self.width)  # (B,T,M·C)
+        if last is None:
+            return z, mask, None
         # The first frame ever has no past: its v is zero.
         before = last + (1 - started) * (z[:, 0] - last)
         v = z - torch.cat([before[:, None], z[:, :-1]], 1)

@@ -40,7 +40,7 @@ class FrontEnd(nn.Module):
 
     def forward(self, pixels: Tensor, state: FrontState) -> tuple[Tensor, FrontState]:
         """(B,T,S,S,3) 0–255 -> frame-major (B·T,channels,S,S), channels last in memory."""
-        batch, frames, size = pixels.shape[0], pixels.shape[1], pixels.shape[2]
+        batch, frames, size = int(pixels.shape[0]), pixels.shape[1], int(pixels.shape[2])
         steps = torch.arange(1, frames + 1, device=pixels.device, dtype=torch.float32)
         age = steps[:, None] - steps[None, :]  # (T,T) t−s
         kernel = torch.where(age >= 0, self.decay ** age.clamp(min=0), torch.zeros_like(age))

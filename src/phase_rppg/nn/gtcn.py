@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from .layers import tail
 from .oscillators import sample_kernels
 
 
@@ -26,7 +27,7 @@ class GatedLayer(nn.Module):
         """(B,D,1,T), (B,D,1,past) -> the same shapes."""
         joined = torch.cat([history, x], 3)
         signal, gate = self.conv(joined).chunk(2, 1)
-        return x + torch.tanh(signal) * torch.sigmoid(gate), joined[:, :, :, joined.shape[3] - self.past :]
+        return x + torch.tanh(signal) * torch.sigmoid(gate), tail(joined, 3, self.past)
 
 
 class GatedTCN(nn.Module):

@@ -58,7 +58,7 @@ class CausalDepthwise(nn.Module):
 
     def forward(self, x: Tensor, history: Tensor) -> tuple[Tensor, Tensor]:
         """(B·T,C,H,W), (B,k−1,C,H,W) -> filtered (B·T,C,H,W), new history."""
-        batch, past, channels, height, width = history.shape
+        batch, past, channels, height, width = (int(n) for n in history.shape)
         if torch.onnx.is_in_onnx_export():
             y, history = self._shifted(x, history)
         else:
@@ -68,22 +68,26 @@ class CausalDepthwise(nn.Module):
             joined = torch.cat([then, now], 1)  # (B,k−1+T,H·W,C)
             y = F.conv2d(joined.permute(0, 3, 1, 2), self.weight, self.bias, groups=channels)
             y = y.permute(0, 2, 3, 1).reshape(batch * frames, height, width, channels).permute(0, 3, 1, 2)
-            history = joined[:, joined.shape[1] - past :]
-            history = history.reshape(batch, past, height, width, channels).permute(0, 1, 4, 2, 3)
+            history = (
+                tail(joined, 1, past).reshape(batch, past, height, width, channels).permute(0, 1, 4, 2, 3)
+            )
         return self.norm(y), history
 
     def _shifted(self, x: Tensor, history: Tensor) -> tuple[Tensor, Tensor]:
-        batch, past, channels, height, width = history.shape
+        batch, past, channels, height, width = (int(n) for n in history.shape)
         joined = torch.cat([history, x.reshape(batch, -1, channels, height, width)], 1)
         weight = self.weight.reshape(channels, self.kernel)
-        frames = joined.shape[1] - past
         y = joined[:, past:] * weight[:, -1, None, None]
         for back in range(1, self.kernel):
-            start = past - back
-            y = y + joined[:, start : start + frames] * weight[:, -1 - back, None, None]
+            y = y + joined[:, past - back : -back] * weight[:, -1 - back, None, None]
         if self.bias is not None:
             y = y + self.bias[:, None, None]
-        return y.reshape(x.shape), joined[:, -past:]
+        return y.reshape(-1, channels, height, width), tail(joined, 1, past)
+
+
+def tail(x: Tensor, dim: int, count: int) -> Tensor:
+    """The last `count` entries along an axis, also for a count of 0."""
+    return x[(slice(None),) * dim + (slice(-count, None) if count else slice(0, 0),)]
 
 
 class MeanPool(nn.Module):

@@ -69,8 +69,8 @@ def convolve(a: Tensor, state: Tensor, alpha: Tensor, omega: Tensor, step_s: flo
     lag = (count[:-1, None] - count[None, :-1]).long()  # (T,T) t−s
     causal = (lag >= 0).to(a.dtype)
     lag = lag.clamp(min=0)
-    z = torch.einsum("kts,bks->bkt", g_z[:, lag] * causal, a)
-    v = torch.einsum("kts,bks->bkt", g_v[:, lag] * causal, a)
+    z = torch.matmul(g_z[:, lag] * causal, a[..., None])[..., 0]  # (K,T,T) · (B,K,T,1)
+    v = torch.matmul(g_v[:, lag] * causal, a[..., None])[..., 0]
 
     # What the state at the start of the chunk still contributes: A^{t+1} x_{−1}.
     z0, v0 = state[:, 0, :, None], state[:, 1, :, None]  # (B,K,1)

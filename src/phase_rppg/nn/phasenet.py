@@ -232,7 +232,7 @@ class PhaseNet(nn.Module):
 
     def run(self, state: State, pixels: Tensor) -> tuple[State, Output]:
         """The network itself, without checks; clips, chunks and the exported graph all come through here."""
-        batch = pixels.shape[0]
+        batch = int(pixels.shape[0])
         x, front = self.front(pixels, state.front)
         x = self.act(self.stem(x))
         est = []
@@ -240,8 +240,8 @@ class PhaseNet(nn.Module):
             x, history = block(x, history)
             est.append(history)
         started = (state.front.weight > 0).to(x.dtype)
-        z, mask, last = self.filter(x, state.z, started)  # z (B,T,outputs)
-        mask = mask.reshape(batch, -1, *mask.shape[1:])
+        z, mask, last = self.filter(x, state.z, started, batch)  # z (B,T,outputs)
+        mask = mask.reshape(batch, -1, *(int(n) for n in mask.shape[1:]))
         y = self.mix(self.norm(z.transpose(1, 2)[:, :, None]))  # (B,hidden,1,T)
         bank, tcn = state.bank, state.tcn
         if self.bank is not None and bank is not None:

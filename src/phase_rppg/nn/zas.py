@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -74,10 +75,9 @@ def _swap_(x: Tensor, b: int, channels: int) -> Tensor:
 def swapped_by_index(x: Tensor, b: int, channels: int) -> Tensor:
     """The same swap as one gather over pixels: the form an exported graph uses."""
     height, width = int(x.shape[2]), int(x.shape[3])
-    source = torch.arange(height * width).reshape(height, width)
     h, w = height // b * b, width // b * b
-    core = source[:h, :w].reshape(h // b, b, w // b, b).permute(0, 3, 2, 1).reshape(h, w)
-    source[:h, :w] = core.clone()
+    source = np.arange(height * width).reshape(height, width)
+    source[:h, :w] = source[:h, :w].reshape(h // b, b, w // b, b).transpose(0, 3, 2, 1).reshape(h, w)
     keep, swap = x[:, :-channels], x[:, -channels:]
-    swap = swap.flatten(2).index_select(2, source.flatten()).reshape(swap.shape)
-    return torch.cat([keep, swap], 1)
+    swap = swap.flatten(2).index_select(2, torch.from_numpy(source.ravel()))
+    return torch.cat([keep, swap.reshape(-1, channels, height, width)], 1)

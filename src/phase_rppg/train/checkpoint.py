@@ -1,6 +1,6 @@
 """Checkpoints: one safetensors file each, with its JSON inside, written whole or not at all.
 
-No code is ever loaded from a checkpoint. What is missing, foreign, mis-shaped or not finite is refused by name.
+Nothing in a checkpoint is executed. What is missing, foreign, mis-shaped or not finite is refused by name.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class Run:
             np.savez(file, pixels=batch.pixels.numpy(), wave=batch.wave.numpy(), step=step)
         return InputError(
             f"step {step + 1}: the loss is {loss}, its gradient {norm}; the batch is in "
-            f"{self.out / 'bad-batch.npz'}, last.safetensors is from before; try a lower optimise.lr or a clip_norm"
+            f"{self.out / 'bad-batch.npz'}, last.safetensors is from before; try a lower lr or a clip_norm"
         )
 
     def _agreed(self, asked: bool) -> bool:

@@ -42,7 +42,7 @@ def negative_pearson(wave: Tensor, target: Tensor) -> Tensor:
 
 
 def spectral(wave: Tensor, target: Tensor, fps: float) -> Tensor:
-    """Half the distance of the normalised spectra within the cardiac band: 0 for equal, 1 for disjoint ones."""
+    """Half the distance of the normalised spectra within the cardiac band: 0 if equal, 1 if disjoint."""
     p, q = (normalised_spectrum(x, fps, BAND_HZ) for x in (wave, target))
     return 0.5 * (p - q).abs().sum(1).mean()
 

@@ -1,0 +1,245 @@
+"""A run can be stopped, killed, resumed and shared, and ends at the same weights."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from phase_rppg.errors import InputError, Interrupted, OutputError, RecipeError, WeightsError
+from phase_rppg.train import checkpoint
+from phase_rppg.train.loop import Event, train
+from phase_rppg.train.recipe import Recipe
+from phase_rppg.train.state import learning_rate
+
+from .helpers import Toy, tiny
+
+SOURCES: Any = ([Toy(8)], [Toy(2, seed=1)])
+
+
+def weights(folder: Path) -> str:
+    tensors, _ = checkpoint.load(folder / "last.safetensors")
+    return checkpoint.digest(tensors)
+
+
+def test_the_loss_falls_and_the_rate_is_found(tmp_path: Path) -> None:
+    recipe = tiny(optimise={"epochs": 12}, watch={"validate_every": 24, "save_every": 24})
+    train(recipe, tmp_path, sources=SOURCES)
+    rows = list(csv.DictReader((tmp_path / "log.csv").open()))
+    losses = [float(row["loss"]) for row in rows if row["loss"]]
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.3
+    assert float(rows[-1]["valid_mae_bpm"]) < 3
+    assert (tmp_path / "best.safetensors").exists()
+
+
+def test_one_seed_gives_one_result(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        train(tiny(), tmp_path / name, sources=SOURCES)
+    train(tiny(seed=9), tmp_path / "c", sources=SOURCES)
+    assert weights(tmp_path / "a") == weights(tmp_path / "b") != weights(tmp_path / "c")
+
+
+def program(recipe: Recipe, out: Path, *, resume: bool = False, sleep_s: float = 0.0) -> str:
+    """A script that trains on toy clips."""
+    return textwrap.dedent(f"""
+        import sys, time; sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+        from train.helpers import Toy
+        from phase_rppg.train.loop import train
+        from phase_rppg.train.recipe import from_dict
+        train(from_dict({recipe.to_dict()!r}), {str(out)!r}, resume={resume},
+              sources=([Toy(8)], [Toy(2, seed=1)]), watch=lambda event: time.sleep({sleep_s}))
+    """)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def test_killed_and_resumed_is_the_same_as_never_killed(tmp_path: Path) -> None:
+    recipe = tiny(optimise={"epochs": 4}, watch={"save_every": 2})
+    train(recipe, tmp_path / "whole", sources=SOURCES)
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program(recipe, folder, sleep_s=0.2)], env=environment()
+    )
+    deadline = time.monotonic() + 120
+    while not (folder / "last.safetensors").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)  # into the middle of a later step
+    process.kill()
+    process.wait()
+    _, facts = checkpoint.load(folder / "last.safetensors")
+    assert 0 < facts["progress"]["step"] < 8
+    train(recipe, folder, resume=True, sources=SOURCES)
+    assert weights(folder) == weights(tmp_path / "whole")
+    steps = [row["step"] for row in csv.DictReader((folder / "log.csv").open()) if row["loss"]]
+    assert steps == [str(i) for i in range(1, 9)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_the_run_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
+    def interrupt(event: Event) -> None:
+        if event.step == 1:
+            os.kill(os.getpid(), number)
+
+    recipe = tiny(watch={"save_every": 100})
+    with pytest.raises(Interrupted, match="--resume") as stopped:
+        train(recipe, tmp_path / "cut", sources=SOURCES, watch=interrupt)
+    assert stopped.value.exit_code == 130
+    assert signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+    train(recipe, tmp_path / "cut", resume=True, sources=SOURCES)
+    train(recipe, tmp_path / "whole", sources=SOURCES)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+
+
+def test_a_loss_that_is_not_a_number_stops_and_keeps_the_evidence(tmp_path: Path) -> None:
+    class Poisoned(Toy):
+        def clip(self, index: int) -> Any:
+            pixels, wave, fps, meta = super().clip(index)
+            return pixels, wave * (np.nan if index == 5 else 1), fps, meta
+
+    with pytest.raises(InputError, match="bad-batch"):
+        train(tiny(optimise={"epochs": 3}), tmp_path, sources=([Poisoned(8)], []))
+    with np.load(tmp_path / "bad-batch.npz") as bad:
+        assert np.isnan(bad["wave"]).any()
+        assert bad["pixels"].dtype == np.uint8
+    if (tmp_path / "last.safetensors").exists():
+        tensors, _ = checkpoint.load(tmp_path / "last.safetensors")
+        assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+
+
+def test_patience_ends_a_run_that_does_not_improve(tmp_path: Path) -> None:
+    recipe = tiny(optimise={"epochs": 20, "lr": 1e-9, "ema": 0.0}, watch={"validate_every": 1, "patience": 2})
+    seen: list[int] = []
+    train(recipe, tmp_path, sources=SOURCES, watch=lambda event: seen.append(event.step))
+    assert seen[-1] < 40
+
+
+def test_passes_may_be_divided_without_changing_a_step(tmp_path: Path) -> None:
+    """BatchNorm sees two clips at a time in both; one takes them in one process, the other as well, but in parts."""
+    finals = []
+    for batch, micro in ((4, 2), (4, 4)):
+        recipe = tiny(optimise={"batch": batch, "micro": micro, "epochs": 1})
+        train(recipe, tmp_path / str(micro), sources=SOURCES)
+        tensors, facts = checkpoint.load(tmp_path / str(micro) / "last.safetensors")
+        assert facts["progress"]["step"] == 2
+        finals.append(tensors["network/stem.norm.running_mean"])
+    assert torch.allclose(finals[0], finals[1], rtol=0.2, atol=0.05)
+
+
+def test_two_processes_equal_one_with_the_doubled_batch(tmp_path: Path) -> None:
+    recipe = tiny(optimise={"batch": 4, "micro": 2})
+    train(recipe, tmp_path / "one", sources=SOURCES)
+    script = tmp_path / "two.py"
+    script.write_text(program(recipe, tmp_path / "two"))
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(script),
+    ]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    one, _ = checkpoint.load(tmp_path / "one" / "last.safetensors")
+    two, _ = checkpoint.load(tmp_path / "two" / "last.safetensors")
+    assert one.keys() == two.keys()
+    for name in one:
+        if name.startswith(("network/", "average/")):
+            assert torch.allclose(one[name].double(), two[name].double(), rtol=1e-3, atol=1e-4), name
+
+
+def test_a_batch_that_cannot_be_shared_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="does not divide"):
+        tiny(optimise={"batch": 4, "micro": 3})
+
+
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
+    with pytest.raises(OutputError, match="--resume"):
+        train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
+    with pytest.raises(RecipeError, match="another recipe"):
+        train(tiny(optimise={"epochs": 2}), tmp_path, resume=True, sources=SOURCES)
+
+
+def test_a_later_stage_starts_from_an_earlier_one(tmp_path: Path) -> None:
+    first = train(tiny(optimise={"epochs": 1}), tmp_path / "a", sources=SOURCES)
+    later = tiny(optimise={"epochs": 1, "lr": 1e-12, "ema": 0.0}, init=str(first))
+    train(later, tmp_path / "b", sources=SOURCES)
+    before, _ = checkpoint.load(first)
+    after, _ = checkpoint.load(tmp_path / "b" / "last.safetensors")
+    assert torch.allclose(before["network/head.weight"], after["network/head.weight"], atol=1e-6)
+
+
+def test_learning_rates_warm_up_and_cool_down() -> None:
+    options = tiny(optimise={"lr": 1.0, "warmup_steps": 10}).optimise
+    rates = [learning_rate(options, step, 100) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) <= 1
+    assert rates[-1] == pytest.approx(0.01)
+    assert all(a >= b for a, b in zip(rates[10:], rates[11:], strict=False))
+
+
+BAD = {
+    "missing": (lambda t: t.pop("network/head.weight"), "'head.weight' is missing"),
+    "foreign": (lambda t: t.update({"network/x": torch.zeros(1)}), "'x' does not belong"),
+    "shape": (lambda t: t.update({"network/head.bias": torch.zeros(2)}), r"'head.bias' has the shape \(2,\)"),
+    "nan": (lambda t: t["network/head.weight"].fill_(float("nan")), "'head.weight' holds values"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_weights_that_do_not_fit_are_refused_by_name(tmp_path: Path, kind: str) -> None:
+    from phase_rppg.train.export import export
+
+    best = train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
+    tensors, facts = checkpoint.load(best)
+    spoil, says = BAD[kind]
+    spoil(tensors)  # type: ignore[operator]
+    checkpoint.save(best, tensors, facts)
+    with pytest.raises(WeightsError, match=says):
+        export(best, tmp_path / "x.onnx")
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    best = train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
+    data = best.read_bytes()
+    best.write_bytes(data[: len(data) // 2])
+    with pytest.raises(WeightsError, match="damaged"):
+        checkpoint.load(best)
+    best.write_bytes(b"\x80\x04not a checkpoint")
+    with pytest.raises(WeightsError, match="damaged"):
+        checkpoint.load(best)
+    with pytest.raises(WeightsError, match="no such file"):
+        checkpoint.load(tmp_path / "nothing.safetensors")
+
+
+def test_trained_then_exported_then_run(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from phase_rppg.cli import build
+    from phase_rppg.infer import load
+
+    best = train(tiny(optimise={"epochs": 1}, delay_frames=3), tmp_path, sources=SOURCES)
+    done = CliRunner().invoke(
+        build(), ["export", str(best), "--out", str(tmp_path / "net.onnx"), "--name", "mine"]
+    )
+    assert done.exit_code == 0, done.output
+    model = load(tmp_path / "net.onnx")
+    assert (model.name, model.delay_frames, model.size) == ("mine", 3, 8)
+    assert model.manifest.training["clips_seen"] == 8
+    assert model.step(np.zeros((4, 8, 8, 3), np.uint8)).shape == (4,)
