@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -81,8 +82,9 @@ def _ending(code: int | None) -> str:
 
 def _serve(pipe: Connection, work: Callable[..., Any], job: Job) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
-    with pipe:
-        pipe.send(_attempt(work, job))
+    result = _attempt(work, job)
+    with pipe, contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        pipe.send(result)
 
 
 def _attempt(work: Callable[..., Any], job: Job) -> tuple[bool, Any]:

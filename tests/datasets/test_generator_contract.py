@@ -1,0 +1,54 @@
+"""Every reader understands what the generator writes in its layout, and finds label and video in step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phase_rppg import registry
+from phase_rppg.datasets import audit, base
+from phase_rppg.datasets.prepare import Settings, prepare
+from phase_rppg.synth.writers import FORMS, FilmJob, writer
+
+NAMES = registry.names("datasets")
+SECONDS = 7.0
+EASY = {"codec.name": "raw", "motion.kind": "still"}
+
+
+def form_of(name: str) -> str:
+    return "video" if name == "folder" else name
+
+
+def write(name: str, root: Path, subjects: int, seconds: float) -> None:
+    """The first recording of each subject."""
+    job = FilmJob(form_of(name), str(root), "studio", seconds, height=96, fixed=EASY)
+    done: set[int] = set()
+    for shot in writer(form_of(name)).plan(subjects):
+        if shot.subject not in done:
+            done.add(shot.subject)
+            job(shot)
+
+
+def test_the_generator_writes_every_data_set() -> None:
+    assert {form_of(name) for name in NAMES} == set(FORMS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fake_data_set_is_read_whole_with_label_and_video_in_step(name: str, tmp_path: Path) -> None:
+    write(name, tmp_path, 1, SECONDS)
+    survey = base.look(name, tmp_path)
+    assert survey.problems == ()
+    (recording,) = survey.recordings
+    measured = audit.measure(recording)
+    assert measured.coverage > 0.9
+    assert measured.video_s == pytest.approx(SECONDS, abs=0.3)
+    assert measured.reference.duration_s == pytest.approx(SECONDS, abs=0.3)
+    assert measured.lag_s == pytest.approx(0, abs=0.15)
+    assert not audit.check(measured)
+
+
+def test_a_fake_data_set_is_prepared(tmp_path: Path) -> None:
+    write("pure", tmp_path / "data", 2, 3.0)
+    report = prepare("pure", tmp_path / "data", tmp_path / "cache", Settings(size=16), workers=0)
+    assert [outcome.action for outcome in report.outcomes] == ["built", "built"]
