@@ -20,6 +20,7 @@ def command(
     seconds: float = typer.Option(20.0, "--seconds", min=10.0, help="Length of each recording."),
     seed: int = typer.Option(2024, "--seed", help="Seed of the worlds."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes."),
+    cache: Path = typer.Option(None, "--cache", metavar="DIR", help="Keep what was watched, to go on later."),
 ) -> None:
     """Fit the gate: which windows may show a number, and how sure each one is.
 
@@ -53,6 +54,7 @@ def command(
             seed=seed,
             seconds=seconds,
             workers=workers,
+            cache=cache,
             on_done=lambda: bar.advance(task),
         )
     for method in methods:

@@ -62,7 +62,10 @@ def make_video(video: Path, bpm: float, seconds: float, seed: int) -> float:
     from ..synth.film import film
     from ..video.encode import write_video
 
-    fixed = {"pulse.bpm": bpm, "motion.kind": "still", "frame.face_px": 130.0}
+    fixed = {
+        "pulse.bpm": bpm, "pulse.drift_bpm": 0.5, "pulse.amplitude": 0.015, "subject.fitzpatrick": 2,
+        "motion.kind": "still", "light.kind": "constant", "frame.face_px": 280.0,
+    }  # fmt: skip
     recording = film(
         synth.load("studio"), seed, 0, seconds=seconds, height=_FRAME[0], width=_FRAME[1], fixed=fixed
     )

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..fileio import read_json, write_json
 from ..pipeline.api import Order
 from ..pipeline.config import SessionConfig
 from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
+from ..signal.rate import Peak
 from ..synth import world as worlds
 from ..synth.codec import transcode
 from ..synth.film import Film, film
+from ..synth.sample import FULL_HEIGHT_PX, stream
 from ..synth.work import in_order
-from ..types import Frame
+from ..types import Frame, Quality
 from .calibrate import Observed
 
-FRAME_SHAPE = (240, 320)  # pixels of the filmed picture: height, width
+FRAME_SHAPE = (288, 352)  # pixels of the filmed picture: height, width
 
 
 def observe(
@@ -32,10 +37,12 @@ def observe(
     fixed: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Observed]]:
     """Film sample `index` of a world once and show it to one ungated session per config."""
+    world = worlds.load(world_name)
+    drawn = world.draw(worlds.FrameSpec, stream(world, seed, index, "frame"), fixed)
     height, width = shape
-    recording = film(
-        worlds.load(world_name), seed, index, seconds=seconds, height=height, width=width, fixed=fixed
-    )
+    # The picture is a cut-out of a larger one: the face keeps the pixels it has there.
+    fixed = {**(fixed or {}), "frame.face_px": drawn.face_px * FULL_HEIGHT_PX / height}
+    recording = film(world, seed, index, seconds=seconds, height=height, width=width, fixed=fixed)
     pictures = transcode(recording.frames(), recording.codec, recording.fps)
     sessions = {name: Session(config) for name, config in configs.items()}
     windows: dict[str, list[WindowResult]] = {name: [] for name in configs}
@@ -63,24 +70,52 @@ def observe_worlds(
     seed: int,
     seconds: float,
     workers: int = 1,
+    cache: Path | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Observed]]:
-    """Every window of `count` recordings of each world, by each method; the same whatever the number of
-    workers.
+    """Every window of `count` recordings of each world, by each method; the same for any number of workers.
+
+    With `cache` (a folder) what was watched is kept there, and an interrupted run goes on where it stopped.
     """
-    jobs = [(name, seed, index, tuple(methods), seconds) for index in range(count) for name in world_names]
+    jobs = [
+        _Job(name, seed, index, tuple(methods), seconds, cache)
+        for index in range(count)
+        for name in world_names
+    ]
     found: dict[str, list[Observed]] = {method: [] for method in methods}
-    for windows in in_order(_job, jobs, workers):
+    for windows in in_order(_watch, jobs, workers):
         on_done()
         for method in methods:
             found[method] += windows[method]
     return found
 
 
-def _job(job: tuple[str, int, int, tuple[str, ...], float]) -> dict[str, list[Observed]]:
-    name, seed, index, methods, seconds = job
-    configs = {method: Order(method, faces="largest", gated=False).config() for method in methods}
-    return observe(name, seed, index, configs, seconds=seconds)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    world: str
+    seed: int
+    index: int
+    methods: tuple[str, ...]
+    seconds: float
+    cache: Path | None
+
+
+def _watch(job: _Job) -> dict[str, list[Observed]]:
+    """Watch one recording, or read what was seen before."""
+    file = None
+    if job.cache is not None:
+        file = job.cache / f"{job.world}-{job.seed}-{job.index}-{job.seconds:g}s-{'+'.join(job.methods)}.json"
+        if file.exists():
+            return {name: [_from_json(row) for row in rows] for name, rows in read_json(file).items()}
+    configs = {method: Order(method, faces="largest", gated=False).config() for method in job.methods}
+    found = observe(job.world, job.seed, job.index, configs, seconds=job.seconds)
+    if file is not None:
+        write_json(file, {name: [asdict(o) for o in rows] for name, rows in found.items()})
+    return found
+
+
+def _from_json(row: dict[str, Any]) -> Observed:
+    return Observed(Peak(**row["peak"]), Quality(**row["quality"]), row["truth_bpm"], row["group"])
 
 
 def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:
