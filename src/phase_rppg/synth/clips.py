@@ -10,6 +10,7 @@ OUT/shard-00000/pixels.npy  (n,T,S,S,3) u8
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -66,7 +67,11 @@ def write_clips(
     if n < 1:
         raise ArgumentError("n", n, "at least 1 clip")
     root = Path(out)
-    asked = {"format": FORMAT, "generator": GENERATOR, **asdict(job), "fixed": dict(job.fixed)}
+    recipe = hashlib.sha256(load(job.world).recipe.encode()).hexdigest()
+    asked = {
+        "format": FORMAT, "generator": GENERATOR, **asdict(job), "fixed": dict(job.fixed),
+        "recipe_sha256": recipe,
+    }  # fmt: skip
     plan = root / "clips.json"
     if plan.exists() and fileio.read_json(plan) != asked:
         raise OutputError(

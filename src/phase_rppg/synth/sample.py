@@ -170,7 +170,7 @@ def stage(
         if subject.kind in ("mannequin", "photo", "wall"):
             motion = replace(motion, blinks_hz=0.0, heartbeat=0.0)
         figure = make_subject(subject.kind, skin, face_px, own, faces)
-        poses = make_poses(motion, t_s, breathing, beat, heart)
+        poses = make_poses(motion, t_s, breathing, beat, rng(f"poses {person}"))
         centre = _place(shape, face_px, person, max(1, frame.people), own)
         actors.append(Actor(figure, skin, poses, beat, slope, centre, face_px, subject.gloss))
         pulses.append(pulse)

@@ -15,10 +15,10 @@ from .writers.pure import png
 
 
 def contact_sheet(
-    path: str | Path, worlds: Sequence[str], *, columns: int = 8, size: int = 96, seed: int = 0,
+    path: str | Path, worlds: Sequence[str], *, columns: int = 6, size: int = 96, seed: int = 0,
     workers: int = 1, faces: Path | None = None,
 ) -> None:  # fmt: skip
-    """Write a PNG with `columns` samples of every world: a crop each, its traces of colour and pulse below."""
+    """Write a PNG with a row of samples for every world: crops over their traces of colour and pulse."""
     jobs = [
         (world, seed, index, size, None if faces is None else str(faces))
         for world in worlds
@@ -32,7 +32,7 @@ def contact_sheet(
 def _make(job: tuple[str, int, int, int, str | None]) -> Sample:
     world, seed, index, size, faces = job
     return sample(
-        load(world), seed, index, seconds=4.0, size=size, faces=None if faces is None else Path(faces)
+        load(world), seed, index, seconds=3.0, size=size, faces=None if faces is None else Path(faces)
     )
 
 

@@ -6,6 +6,7 @@ A value in a recipe is a number or word (always this), `[low, high]` (uniform), 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -86,6 +87,7 @@ class World:
     name: str
     about: str
     sections: Mapping[str, Mapping[str, Any]]
+    recipe: str = ""  # its text, as it was read
 
     def draw(
         self, section: type[_Spec], rng: np.random.Generator, fixed: Mapping[str, Any] | None = None
@@ -110,6 +112,7 @@ def names() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
+@functools.lru_cache(maxsize=32)
 def load(name: str) -> World:
     """A world by its name, or by the path of a recipe of your own (`.toml`)."""
     if name.endswith(".toml"):
@@ -140,7 +143,7 @@ def parse(text: str, name: str) -> World:
             if key not in known:
                 raise UnknownNameError(f"key of world {name}, section {section}", key, known)
             _check(spread, f"{name}.{section}.{key}", _WORDS.get(f"{section}.{key}"))
-    return World(name, str(about), table)
+    return World(name, str(about), table, text)
 
 
 def _check(spread: Any, where: str, words: tuple[str, ...] | None) -> None:
