@@ -66,6 +66,15 @@ def test_scale_hardly_moves_the_box(detector: Detector) -> None:
     assert np.abs(np.diff(boxes, axis=0)).max() < 0.1 * 180
 
 
+def test_turned_views_are_looked_at_like_copies(detector: Detector) -> None:
+    scene = room(320, 240)
+    put(scene, portrait(110), 120, 160)
+    turned = np.rot90(np.rot90(as_bytes(scene)).copy(), -1)
+    for side in (320, 160):
+        (view,), (copied,) = detector.detect(turned, side), detector.detect(turned.copy(), side)
+        assert view.box == copied.box
+
+
 def test_a_changed_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forged = tmp_path / "yunet.onnx"
     forged.write_bytes(detect.WEIGHTS.read_bytes() + b"\0")

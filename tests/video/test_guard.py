@@ -87,6 +87,10 @@ def test_no_child_outlives_its_reader(video: Path, monkeypatch: pytest.MonkeyPat
     frames = VideoFile(video).frames()
     next(frames)
     del frames
+    never_read = VideoFile(video).frames()
+    process = started.pop()._child
+    del never_read
+    assert process.poll() is not None
     assert len(started) == 2
     assert all(child._child.poll() is not None for child in started)
 

@@ -12,6 +12,7 @@ import json
 import math
 import mmap
 import os
+import signal
 import struct
 import sys
 from collections.abc import Iterator
@@ -237,7 +238,8 @@ def limit_memory() -> None:
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder: its file names must not shadow anybody's modules
     limit_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the reader, who then ends this process
     try:
         serve(os.fdopen(0, "rb", 0), os.fdopen(os.dup(1), "wb", 1 << 16))
-    except (BrokenPipeError, KeyboardInterrupt):
+    except BrokenPipeError:
         os._exit(0)  # the other end has what it wanted

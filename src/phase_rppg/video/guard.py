@@ -59,7 +59,7 @@ class GuardedDecoder:
         self._waiting_since: float | None = None
         self._hung = False
         self._closed = threading.Event()
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._watched = False
         self._order(job)
 
     def __enter__(self) -> GuardedDecoder:
@@ -67,6 +67,10 @@ class GuardedDecoder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_closed"):
+            self.close()  # frames were asked for and never read
 
     def facts(self) -> dict[str, Any]:
         """What the header and the first picture say."""
@@ -127,6 +131,9 @@ class GuardedDecoder:
 
     def _next(self) -> tuple[bytes, int, float, dict[str, Any]]:
         """The next message: (kind, slot, time in s, content); ERROR and silence become a VideoError."""
+        if not self._watched:  # only now: a thread would keep a decoder alive that nobody reads
+            self._watched = True
+            threading.Thread(target=self._watch, daemon=True).start()
         self._waiting_since = time.monotonic()
         try:
             head = self._answers.read(decoder.MESSAGE.size)
