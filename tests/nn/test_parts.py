@@ -81,7 +81,7 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
     torch.manual_seed(1)
     asf = AdaptiveSpatialFilter(6, 4, masks=masks).eval()
     x = torch.randn(2 * 5, 6, 7, 7)
-    out, mask, last = asf(x, torch.zeros(2, 6 * masks), torch.zeros(1))
+    out, mask, last = asf(x, asf.initial_state(x, 2), torch.zeros(1), 2)
     assert mask.shape == (10, masks, 7, 7)
     assert (mask >= 0).all()
     assert torch.allclose(mask.sum((2, 3)), torch.ones(10, masks), atol=1e-6)
@@ -92,14 +92,14 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
     assert (v[:, 0] == 0).all()
     assert torch.equal(last, z[:, -1])
     # Later chunks take their first difference from the frame before.
-    more, _, _ = asf(x, last, torch.ones(1))
+    more, _, _ = asf(x, last, torch.ones(1), 2)
     assert torch.allclose(more[:, 0, 6 * masks :], z[:, 0] - last, atol=1e-6)
 
 
 def test_without_asf_the_features_are_the_plain_mean() -> None:
     asf = AdaptiveSpatialFilter(6, 4, learned=False, derivative=False)
     x = torch.randn(5, 6, 7, 7)
-    out, _, _ = asf(x, torch.zeros(1, 6), torch.zeros(1))
+    out, _, _ = asf(x, asf.initial_state(x, 1), torch.zeros(1), 1)
     assert torch.allclose(out[0], x.mean((2, 3)), atol=1e-6)
 
 

@@ -18,8 +18,8 @@ def command(
 ) -> None:
     """Export a checkpoint to one ONNX file with explicit state, and its manifest.
 
-    The graph takes any number of frames at a time, so one file serves live and offline. It is compared with torch
-    over 300 frames before it is kept.
+    The graph takes any number of frames at a time, so one file serves live and offline. It is compared with
+    torch over 300 frames before it is kept.
 
     Example: `phase export run/best.safetensors --out phasenet-stream.onnx`
     """

@@ -223,10 +223,8 @@ class PhaseNet(nn.Module):
     def step(self, state: State, pixels: Tensor) -> tuple[State, Output]:
         """Read the next t ≥ 1 frames, (B,t,S,S,3); the given state is left as it was."""
         prepare.frames_of(pixels, size=self.size, min_frames=1)
-        if state.z.shape[0] != pixels.shape[0]:
-            raise ArgumentError(
-                "pixels", f"batch {pixels.shape[0]}", f"the state's batch, {state.z.shape[0]}"
-            )
+        if state.batch != pixels.shape[0]:
+            raise ArgumentError("pixels", f"batch {pixels.shape[0]}", f"the state's batch, {state.batch}")
         state, output = self.run(state, pixels)
         return state.clone(), output  # a copy, so that the state never holds a whole chunk in memory
 

@@ -31,7 +31,7 @@ class State:
 
     front: FrontState
     est: tuple[Tensor, ...]  # per block (B,k−1,C,h,w): the last frames before its temporal convolution
-    z: Tensor  # (B,M·C) aggregated features of the last frame, for the derivative v
+    z: Tensor | None  # (B,M·C) aggregated features of the last frame, for the derivative v
     bank: Tensor | None  # (B,2,K) position and velocity of the oscillators
     tcn: tuple[Tensor, ...]  # per layer (B,D,1,(k−1)·dilation): its last inputs
 
@@ -49,6 +49,10 @@ class State:
     def clone(self) -> State:
         """An independent copy."""
         return self._map(lambda _, tensor: tensor.detach().clone())
+
+    @property
+    def batch(self) -> int:
+        return int(self.est[0].shape[0])
 
     @property
     def nbytes(self) -> int:

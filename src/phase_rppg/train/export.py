@@ -1,4 +1,4 @@
-"""Export a trained network: one ONNX graph for any number of frames, with explicit state, BatchNorm folded."""
+"""Export a trained network: one ONNX graph for any number of frames, with explicit state and folded norms."""
 
 from __future__ import annotations
 
