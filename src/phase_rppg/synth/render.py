@@ -152,6 +152,9 @@ def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> FloatArray:
     shine, shine_yaw, shine_pitch = _gloss(f, light.key_from) * (actor.gloss * f.gloss * f.alpha)
     colour = cam.optics(f.albedo * f.alpha, camera)
     lit = colour * key
+    share = _steady_share(light)
+    if share is not None:
+        lit = lit + share[:, None, None] * (colour * second)
     maps = [
         lit + shine, lit * f.perfusion, lit * (f.perfusion * f.delay_s),
         colour * second, colour * (second * f.perfusion),
@@ -165,7 +168,8 @@ def _coefficients(actor: Actor, light: Light) -> FloatArray:
     """(T,3,K) how much of each map shows in each frame."""
     blood = (actor.skin.amplitude * actor.skin.pulsation)[None, :]  # (1,3)
     volume, slope = actor.pulse[:, None] * blood, actor.slope[:, None] * blood
-    key, second, poses = light.key, light.second, actor.poses
+    key, poses = light.key, actor.poses
+    second = light.second if _steady_share(light) is None else np.zeros_like(light.second)
     yaw, pitch = (np.clip(angle, -0.5, 0.5)[:, None] for angle in (poses.yaw, poses.pitch))
     columns = [
         key, -key * volume, key * slope,
@@ -174,6 +178,12 @@ def _coefficients(actor: Actor, light: Light) -> FloatArray:
         key * poses.blink[:, None], key * poses.jaw[:, None],
     ]  # fmt: skip
     return np.stack(columns, axis=2).astype(np.float32)
+
+
+def _steady_share(light: Light) -> FloatArray | None:
+    """(3,) the second lamp's strength beside the key light's, if they change together: fewer maps to move."""
+    share = light.second / light.key
+    return share[0] if float(np.ptp(share, axis=0).max()) < 1e-4 else None
 
 
 def _shading(figure: Figure, towards: FloatArray, ambient: float) -> FloatArray:

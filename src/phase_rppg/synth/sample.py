@@ -142,7 +142,7 @@ def stage(
     face_px = frame.face_px
     if clip_size is not None and codec.name == "raw":
         # Without a codec nothing depends on the full scale but the noise, which the crop averages away.
-        affordable_px = 1.7 * clip_size / crop.scale
+        affordable_px = 1.5 * clip_size / crop.scale
         if face_px > affordable_px:
             shrink = affordable_px / face_px
             camera = replace(camera, noise=camera.noise * shrink, blur_px=max(camera.blur_px * shrink, 0.3))
@@ -183,7 +183,7 @@ def stage(
     scene = Scene(shape, tuple(actors), background, light, light_spec, camera, gain, t_s, source)
     conditions = {
         "world": world.name, "seed": seed, "index": index, "subject": subject.kind,
-        "skin": subject.fitzpatrick,
+        "skin": subject.fitzpatrick if faces is None else 0,  # 0: not known of a portrait
         "motion": motion.kind, "motion_strength": round(motion.strength, 4), "light": light_spec.kind,
         "lux": round(light_spec.lux, 2), "codec": codec.name,
         "crf": codec.crf if codec.name == "h264" else -1,
