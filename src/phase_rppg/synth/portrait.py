@@ -59,7 +59,7 @@ def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fi
 
 @functools.lru_cache(maxsize=8)
 def portraits(folder: Path) -> tuple[str, ...]:
-    """The pictures of a folder in which a single face is found, sorted by name."""
+    """The pictures of a folder, sorted by name."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of portraits")
     files = sorted(file.name for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
