@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +14,11 @@ import pytest
 
 from phase_rppg.cli import run as phase
 from phase_rppg.datasets import audit, audit_report, base, reference
-from phase_rppg.types import Waveform
+from phase_rppg.types import Frame, FrameSource, Waveform
 
 from . import fake_layouts
 
-SECONDS = 14.0
+SECONDS = 11.0
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +124,18 @@ def test_window_rates_ignore_what_is_not_known() -> None:
     assert len(reference.rates(wave)) < 7
 
 
+@dataclasses.dataclass
+class Beginning:
+    """The first twelve seconds of a video."""
+
+    source: FrameSource
+
+    def frames(self) -> Iterator[Frame]:
+        return itertools.takewhile(lambda frame: frame.t_s < 12, self.source.frames())
+
+
 def test_the_real_samples_show_no_shift(real_data: Path) -> None:
     (recording, *_) = base.load("ubfc_rppg", real_data / "ubfc_rppg")
-    measured = audit.measure(recording)
+    measured = audit.measure(dataclasses.replace(recording, video=Beginning(recording.video)))
     assert measured.coverage > 0.99
     assert "shifted label" not in {f.kind for f in audit.check(measured)}

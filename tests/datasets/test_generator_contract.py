@@ -12,7 +12,7 @@ from phase_rppg.datasets.prepare import Settings, prepare
 from phase_rppg.synth.writers import FORMS, FilmJob, writer
 
 NAMES = registry.names("datasets")
-SECONDS = 7.0
+SECONDS = 6.5
 EASY = {"codec.name": "raw", "motion.kind": "still"}
 
 

@@ -23,7 +23,7 @@ from phase_rppg.types import Frame, Recording, Waveform
 from . import fake_layouts
 
 SMALL = Settings(size=24)
-PEOPLE = fake_layouts.people(3, seconds=4.0)
+PEOPLE = fake_layouts.people(3, seconds=3.0)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,7 @@ def test_memory_does_not_grow_with_the_length_of_the_video(tmp_path: Path) -> No
         return peak
 
     peak_bytes(90)  # the detector is loaded once
-    assert peak_bytes(1800) - peak_bytes(300) < 1500 * 150  # bytes: a frame of the clip alone has 1728
+    assert peak_bytes(900) - peak_bytes(300) < 600 * 150  # bytes: a frame of the clip alone has 1728
 
 
 def test_labels_outside_the_reference_are_not_known() -> None:
