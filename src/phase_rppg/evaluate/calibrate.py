@@ -9,7 +9,7 @@ wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,14 @@ MAX_FALSE_READINGS = 0.01  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows hold the truth within low…high
 INTERVAL_FLOOR_BPM = 1.0
-MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = (
-    6.0,
-    10.0,
-    1.0,
-    0.8,
-)  # what a window must have to be judged at all
+# What a window must have to be judged at all.
+MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
+# Which way a feature can speak: clearer is better, shared with light or motion is worse.
+SIGNS = {
+    "snr_db": 1, "share": 1, "log_sigma": -1, "log_amplitude": 1, "background": -1, "motion": -1,
+    "support": 1, "agreement": 1,
+}  # fmt: skip
+_STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
 _SLACK = 0.8  # a limit lies this far beyond the last window that was right
 _CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
@@ -57,19 +59,19 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
         raise ArgumentError(
             "observed", f"{len(observed)} windows, {right.sum()} right", "some right, some wrong"
         )
-    limits = _limits(observed, right)
-    usable = [o for o in observed if _within(o.quality, limits)]
+    without = sum(o.truth_bpm is None for o in observed)
+    judged = max(
+        (_judge(observed, limits, without) for limits in _candidates(_limits(observed, right))),
+        key=lambda found: found.shown_right,
+    )
+    limits, usable, held_out, threshold = judged.limits, judged.usable, judged.held_out, judged.threshold
     right = np.array([o.right for o in usable])
     pulse = np.array([o.truth_bpm is not None for o in usable])
-    groups = np.array([o.group for o in usable])
-
-    held_out = _out_of_fold(usable, right, groups)
-    threshold = _threshold(held_out, right, pulse, without=sum(o.truth_bpm is None for o in observed))
     names, table = _table(usable)
     low, high = np.quantile(table, _CLIP[0], axis=0), np.quantile(table, _CLIP[1], axis=0)
     clipped = np.clip(table, low, high)
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
-    weights, bias = fit_logistic((clipped - mean) / std, right)
+    weights, bias = fit_logistic((clipped - mean) / std, right, [SIGNS[name] for name in names])
     shown = held_out >= threshold
     scale = _interval_scale([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
@@ -87,8 +89,58 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     )
 
 
-def fit_logistic(x: FloatArray, y: BoolArray, ridge: float = _RIDGE) -> tuple[FloatArray, float]:
-    """Weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty on w."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """What one choice of limits would give, on recordings that the model did not see."""
+
+    limits: Limits
+    usable: list[Observed]
+    held_out: FloatArray  # (W,) p_ok of the usable windows
+    threshold: float
+    shown_right: int  # windows that get a number, and the right one
+
+
+def _judge(observed: Sequence[Observed], limits: Limits, without: int) -> _Judged:
+    usable = [o for o in observed if _within(o.quality, limits)]
+    right = np.array([o.right for o in usable], bool)
+    pulse = np.array([o.truth_bpm is not None for o in usable], bool)
+    if len(usable) == 0 or right.all() or not right.any():
+        return _Judged(limits, usable, np.zeros(len(usable)), 0.99, 0)
+    held_out = _out_of_fold(usable, right, np.array([o.group for o in usable]))
+    threshold = _threshold(held_out, right, pulse, without=without)
+    return _Judged(limits, usable, held_out, threshold, int((right & (held_out >= threshold)).sum()))
+
+
+def _candidates(loosest: Limits) -> list[Limits]:
+    """The limits on background and motion to choose from: the one that shows most right numbers wins."""
+    return [
+        replace(loosest, max_background=background, max_motion=motion)
+        for background in (*_STEPS, loosest.max_background)
+        for motion in (*_STEPS, loosest.max_motion)
+        if background <= loosest.max_background and motion <= loosest.max_motion
+    ]
+
+
+def fit_logistic(
+    x: FloatArray, y: BoolArray, signs: Sequence[int] | None = None, ridge: float = _RIDGE
+) -> tuple[FloatArray, float]:
+    """Weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty on w.
+
+    With `signs` a weight that would point the other way is held at zero.
+    """
+    count = x.shape[1]
+    free = np.ones(count, bool)
+    while True:
+        fitted, bias = _newton(x[:, free], y, ridge)
+        weights = np.zeros(count)
+        weights[free] = fitted
+        wrong = free & (weights * np.asarray(signs) < 0) if signs is not None else np.zeros(count, bool)
+        if not wrong.any():
+            return weights, bias
+        free &= ~wrong
+
+
+def _newton(x: FloatArray, y: BoolArray, ridge: float) -> tuple[FloatArray, float]:
     design = np.concatenate([x, np.ones((len(x), 1))], 1)
     penalty = np.append(np.full(x.shape[1], ridge), 1e-6)
     w = np.zeros(design.shape[1])
@@ -113,7 +165,8 @@ def _out_of_fold(
     observed: Sequence[Observed], right: BoolArray, groups: np.ndarray, folds: int = 5
 ) -> FloatArray:
     """p_ok of every window by a model that never saw its recording."""
-    _, table = _table(observed)
+    names, table = _table(observed)
+    signs = [SIGNS[name] for name in names]
     unique = sorted(set(groups.tolist()))
     fold_of = {group: i % folds for i, group in enumerate(unique)}
     fold = np.array([fold_of[g] for g in groups])
@@ -125,22 +178,20 @@ def _out_of_fold(
         low, high = np.quantile(table[train], _CLIP[0], axis=0), np.quantile(table[train], _CLIP[1], axis=0)
         clipped = np.clip(table, low, high)
         mean, std = clipped[train].mean(0), np.maximum(clipped[train].std(0), 1e-6)
-        w, b = fit_logistic((clipped[train] - mean) / std, right[train])
+        w, b = fit_logistic((clipped[train] - mean) / std, right[train], signs)
         p[test] = 1 / (1 + np.exp(-np.clip((clipped[test] - mean) / std @ w + b, -30, 30)))
     return p
 
 
 def _threshold(p: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int) -> float:
     """The lowest p_ok at which both promises hold on recordings that the model did not see."""
-    best = 0.99
-    for threshold in np.arange(0.99, 0.495, -0.01):
+    for threshold in np.arange(0.5, 0.991, 0.01):
         shown = p >= threshold
         false_readings = float((shown & ~pulse).sum()) / max(without, 1)
         risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
-        if false_readings > MAX_FALSE_READINGS or risk > MAX_RISK:
-            break
-        best = float(threshold)
-    return best
+        if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK:
+            return float(threshold)
+    return 0.99
 
 
 def _interval_scale(shown: Sequence[Observed]) -> float:

@@ -15,7 +15,10 @@ from .calibrated import Calibration, load
 
 
 def features(peak: Peak, quality: Quality) -> dict[str, float]:
-    """The terms of the logistic model; their names are the keys of the data files."""
+    """The terms of the logistic model; their names are the keys of the data files.
+
+    Darkness, size, clipping and coverage are limits, not terms: within their limits they act through these.
+    """
     return {
         "snr_db": quality.snr_db,
         "share": peak.power,
@@ -25,10 +28,6 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "motion": quality.motion,
         "support": quality.support,
         "agreement": quality.agreement,
-        "coverage": quality.coverage,
-        "log_face_px": math.log2(max(quality.face_px, 1.0)),
-        "log_luma": math.log2(max(quality.luma, 1.0)),
-        "clipped": quality.clipped,
     }
 
 
