@@ -20,7 +20,8 @@ def command(
     n: int = typer.Option(8, help="How many clips or videos; for data sets: how many subjects."),
     seconds: float = typer.Option(10.0, help="Length of each."),
     size: Optional[int] = typer.Option(
-        None, help="Side of a clip's face crop (default 64), or height of a video's frames (default 480)."
+        None,
+        help="Side of a face crop (default 64), or height of a video (default 480; mmpd: 240).",
     ),
     seed: int = typer.Option(0, help="Sample i of a seed is always the same."),
     form: str = typer.Option("clips", "--as", help="clips, video, ubfc_rppg, pure, buaa_mihr or mmpd."),
@@ -80,7 +81,8 @@ def command(
         return
     from ..synth.writers import FilmJob, write_recordings
 
-    job = FilmJob(form, str(out), world, seconds, 480 if size is None else size, seed, folder, fixed)
+    height = size or (240 if form == "mmpd" else 480)
+    job = FilmJob(form, str(out), world, seconds, height, seed, folder, fixed)
     with _progress() as (total, tell):
         shots = write_recordings(job, n, per_subject=per_subject, workers=workers, started=total, done=tell)
     console.print(f"{len(shots)} recordings of {seconds:g} s of {chosen.name} in {out}", highlight=False)

@@ -37,10 +37,12 @@ class Poses:
         for name in NAMES:
             setattr(self, name, np.zeros(len(self.t_s)))
 
-    def repeat(self, source: FloatArray) -> None:
-        """Show the pose of frame source[k] in frame k."""
+    def part(self, frames: slice) -> Poses:
+        """The poses of some of the frames."""
+        some = Poses(self.t_s[frames])
         for name in NAMES:
-            setattr(self, name, getattr(self, name)[source])
+            setattr(some, name, getattr(self, name)[frames])
+        return some
 
 
 NAMES = ("x", "y", "zoom", "roll", "yaw", "pitch", "jaw", "blink", "smile", "camera_x", "camera_y")

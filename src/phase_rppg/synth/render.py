@@ -119,12 +119,12 @@ class _Layer:
         top, bottom, left, right = self.window
         shape = (bottom - top, right - left)
         self.sampler = Sampler(shape, figure.shape, figure.px_per_h)
-        centre = (actor.centre[0] - left, actor.centre[1] - top)
-        self.grid = texture_grid(actor.poses, shape, centre, actor.px_per_h, figure.flat)
-        self.ready: dict[int, FloatArray] = {}
+        self.actor, self.shape = actor, shape
+        self.centre = (actor.centre[0] - left, actor.centre[1] - top)
+        self.ready: dict[int, tuple[FloatArray, FloatArray]] = {}
 
-    def texture(self, at: int) -> FloatArray:
-        """(4,N) premultiplied colour and opacity at one moment."""
+    def texture(self, at: int) -> tuple[FloatArray, FloatArray]:
+        """(4,N) premultiplied colour and opacity at one moment, and (2,gh,gw) where each pixel looks."""
         if at not in self.ready:
             span = range(at, min(at + FRAMES_AT_ONCE, len(self.coefficients)))
             block = self.coefficients[span.start : span.stop]
@@ -132,12 +132,14 @@ class _Layer:
             for channel in range(3):
                 np.matmul(block[:, channel], self.maps[channel], out=planes[:, channel])
             planes[:, 3] = self.alpha
-            self.ready = dict(zip(span, planes, strict=True))
+            poses, actor = self.actor.poses.part(slice(span.start, span.stop)), self.actor
+            grids = texture_grid(poses, self.shape, self.centre, actor.px_per_h, actor.figure.flat)
+            self.ready = dict(zip(span, zip(planes, grids, strict=True), strict=True))
         return self.ready[at]
 
     def draw(self, picture: FloatArray, at: int) -> None:
         top, bottom, left, right = self.window
-        seen = self.sampler.look(self.texture(at), self.grid[at])
+        seen = self.sampler.look(*self.texture(at))
         part = picture[:, top:bottom, left:right]
         np.subtract(1, seen[3], out=seen[3])
         part *= seen[3]

@@ -197,7 +197,8 @@ def stage(
 def skin_mask(actor: Actor, shape: tuple[int, int], crop: FloatArray, size: int) -> FloatArray:
     """(S,S) the living skin in the first crop."""
     figure = actor.figure
-    grid = texture_grid(actor.poses, shape, actor.centre, actor.px_per_h, figure.flat)[0]
+    first = actor.poses.part(slice(0, 1))
+    grid = texture_grid(first, shape, actor.centre, actor.px_per_h, figure.flat)[0]
     sampler = Sampler(shape, figure.shape, figure.px_per_h)
     seen = sampler.look((figure.skin * (figure.perfusion > 0)).reshape(1, -1).astype(np.float32), grid)[0]
     return Cropper(size).cut(np.repeat(seen[:, :, None], 3, axis=2), crop)[:, :, 0]
