@@ -133,13 +133,14 @@ def validation_clip(source: ClipSource, index: int, size: int, fps: float) -> tu
 def batches(
     clips: TrainingClips, *, first_step: int, last_step: int, rank: int, world: int, workers: int
 ) -> Iterator[Batch]:
-    """The batches of one process, from step to step; process r of w takes clips r, r+w, … of each batch."""
+    """The batches of one process, from step to step; of w processes each takes one w-th of each batch."""
+    share = clips.plan.batch // world
 
     def places() -> Iterator[list[tuple[int, int]]]:
         per_epoch, batch = clips.plan.steps_per_epoch, clips.plan.batch
         for step in range(first_step, last_step):
             epoch, within = divmod(step, per_epoch)
-            yield [(epoch, within * batch + i) for i in range(rank, batch, world)]
+            yield [(epoch, within * batch + i) for i in range(rank * share, (rank + 1) * share)]
 
     loader = DataLoader(
         clips,

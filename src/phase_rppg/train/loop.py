@@ -21,7 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from .. import __version__
+from .. import __version__, registry
 from ..errors import InputError, Interrupted, OutputError, RecipeError
 from ..fileio import atomic_path
 from ..nn import build
@@ -93,7 +93,7 @@ class Run:
         torch.manual_seed(recipe.seed)
         options = {key: value for key, value in recipe.network.items() if key != "name"}
         network = build(recipe.network["name"], **options)
-        self.size = int(getattr(network, "size", options.get("size", 0)))
+        self.size = int(getattr(network, "size", registry.load("nn", recipe.network["name"]).SIZE))
         self.fps = float(getattr(getattr(network, "config", None), "fps", 30.0))
         if recipe.init:
             weights, _ = checkpoint.load(recipe.init)
@@ -200,7 +200,12 @@ class Run:
         worse = 0.0
         if self.rank == 0:
             self.score = validate(
-                self.state.judged, self.validation, self.size, self.fps, self.recipe.delay_frames
+                self.state.judged,
+                self.validation,
+                self.size,
+                self.fps,
+                delay_frames=self.recipe.delay_frames,
+                frames=self.recipe.data.frames,
             )
             worse = math.inf if self.score is None else self.score.value
             if self.log and self.score is not None:

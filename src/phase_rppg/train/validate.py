@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..signal.rate import spectral_peak
-from ..types import FloatArray
+from ..types import ByteArray, FloatArray
 from .loader import validation_clip
 from .losses import correlation
 from .sources import ClipSource
@@ -41,9 +41,15 @@ def choose(sources: Sequence[ClipSource], count: int) -> list[tuple[ClipSource, 
 
 @torch.no_grad()
 def validate(
-    network: nn.Module, clips: Sequence[tuple[ClipSource, int]], size: int, fps: float, delay_frames: int
+    network: nn.Module,
+    clips: Sequence[tuple[ClipSource, int]],
+    size: int,
+    fps: float,
+    *,
+    delay_frames: int,
+    frames: int,
 ) -> Score | None:
-    """Read every clip; None if none has a pulse."""
+    """Read every clip; None if none has a pulse. Networks that cannot stream read `frames` at a time."""
     training = network.training
     network.eval()
     errors, correlations = [], []
@@ -54,7 +60,8 @@ def validate(
         true = bpm_of(truth, fps)
         if true is None:
             continue
-        read = network(torch.from_numpy(pixels[None])).wave[:, skip:]
+        read = _read(network, pixels, frames)[:, skip:]
+        truth = truth[: read.shape[1]]
         correlations.append(float(correlation(read, torch.from_numpy(truth[None]))[0]))
         answer = bpm_of(read[0].numpy().astype(float), fps)
         errors.append(abs((answer if answer is not None else 0.0) - true))
@@ -62,6 +69,16 @@ def validate(
     if not errors:
         return None
     return Score(float(np.mean(correlations)), float(np.mean(errors)), float(np.mean(np.array(errors) <= 5)))
+
+
+def _read(network: nn.Module, pixels: ByteArray, frames: int) -> Tensor:
+    """The wave (1,T) of a clip; a network of fixed length leaves out what does not fill its last clip."""
+    whole = torch.from_numpy(pixels[None])
+    if hasattr(network, "step") or pixels.shape[0] < frames:
+        wave: Tensor = network(whole).wave
+        return wave
+    parts = [network(part).wave for part in whole.split(frames, 1) if part.shape[1] == frames]
+    return torch.cat(parts, 1)
 
 
 def bpm_of(wave: FloatArray, fps: float) -> float | None:
