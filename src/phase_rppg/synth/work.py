@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -28,7 +31,7 @@ def in_order(run: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int)
         yield from map(run, jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with _environment(_ONE_THREAD), ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with _environment(_ONE_THREAD), ProcessPoolExecutor(workers, context, _stay_with, (os.getpid(),)) as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
             for job in jobs:
@@ -44,6 +47,18 @@ def in_order(run: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int)
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _stay_with(parent: int) -> None:
+    """A worker leaves Ctrl-C to its parent, and does not outlive it when it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager
