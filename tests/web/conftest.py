@@ -58,8 +58,8 @@ def serve(built: Path) -> Iterator[Callable[..., PageServer]]:
     """Start the page's server, with extra files if a test needs some."""
     running: list[tuple[PageServer, threading.Thread]] = []
 
-    def start(extra: dict[str, Asset] | None = None) -> PageServer:
-        server = PageServer(catalogue(built) | (extra or {}), port=0)
+    def start(extra: dict[str, Asset] | None = None, **where: Path) -> PageServer:
+        server = PageServer(catalogue(built, **where) | (extra or {}), port=0)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         running.append((server, thread))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from phase_rppg import synth
-from phase_rppg.synth.sample import filmed, stage
+from phase_rppg.synth import film as films
 from phase_rppg.types import ByteArray, FloatArray
 
 HEIGHT, WIDTH, FPS = 180, 240, 30
@@ -16,19 +16,19 @@ GONE = 255  # the top left corner turns white when nobody is there: tests can se
 
 
 def film(
-    bpm: float, seconds: float, kind: str = "person", seed: int = 7
+    bpm: float, seconds: float, world: str = "studio", seed: int = 7
 ) -> tuple[list[ByteArray], FloatArray, float]:
-    """Frames (H,W,3) of one face, their times, and the true mean rate."""
-    world = synth.load("wild")
+    """Frames (H,W,3) of one face that keeps still, their times, and the true mean rate."""
     fixed = {
-        "pulse.bpm": bpm, "pulse.drift_bpm": 0.0, "subject.kind": kind, "subject.fitzpatrick": 2,
-        "frame.face_px": 96.0, "frame.people": 1, "motion.kind": "still", "motion.strength": 0.5,
-        "light.kind": "constant", "light.lux": 300.0, "camera.fps": 30.0, "camera.noise": 2.0,
+        "pulse.bpm": bpm, "pulse.rsa": 0.0, "pulse.hrv_s": 0.005, "pulse.drift_bpm": 0.2,
+        "pulse.amplitude": 0.02, "subject.fitzpatrick": 2, "frame.face_px": 250.0, "motion.kind": "still",
+        "light.kind": "constant", "camera.fps": 30.0, "camera.jitter": 0.0,
     }  # fmt: skip
-    staged = stage(world, seed, 0, seconds, shape=(HEIGHT, WIDTH), fixed=fixed)
-    frames = [_unmarked(rgb) for rgb in filmed(staged, world, seed, 0)]
-    pulse = staged.pulses[0]
-    return frames, staged.scene.t_s, float(np.mean(pulse.bpm[pulse.t_s <= seconds]))
+    made = films.film(synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed)
+    frames = [rgb.copy() for rgb in made.frames()]
+    for rgb in frames:
+        rgb[:16, :16] = 40
+    return frames, made.t_s, float(np.mean(made.bpm(made.t_s)))
 
 
 def empty(seconds: float) -> list[ByteArray]:
@@ -51,9 +51,3 @@ def write_y4m(path: Path, frames: Iterable[ByteArray]) -> Path:
             picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
             file.write(b"FRAME\n" + picture.to_ndarray().tobytes())
     return path
-
-
-def _unmarked(rgb: ByteArray) -> ByteArray:
-    rgb = rgb.copy()
-    rgb[:16, :16] = 40
-    return rgb

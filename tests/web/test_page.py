@@ -103,7 +103,7 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
 
 
 def test_a_photo_gets_no_number(serve: Serve, browse: Browse, tmp_path: Path) -> None:
-    frames, _, _ = film(72, 12, kind="photo")
+    frames, _, _ = film(72, 12, world="photo")
     server = serve()
     with browse(write_y4m(tmp_path / "photo.y4m", frames)) as page:
         page.goto(server.url)

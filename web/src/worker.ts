@@ -2,8 +2,9 @@
 
 import { Detector } from "./face/detect";
 import { ModelFiles } from "./infer/files";
+import { openNetwork } from "./infer/onnx";
 import { stopwatch, YuNet } from "./infer/runtime";
-import { read } from "./pipeline/calibrated";
+import { type Calibration, read } from "./pipeline/calibrated";
 import { SessionConfig } from "./pipeline/config";
 import type { PulseModel } from "./pipeline/model";
 import type { Person } from "./pipeline/person";
@@ -31,17 +32,25 @@ async function load(base: string): Promise<void> {
   const files = await ModelFiles.open(base);
   const detector = new Detector(await YuNet.open(await files.bytes("models/face/yunet.onnx")));
   say({ kind: "loading", share: 0.6 });
-  const model: PulseModel | null = null;
+  const model = await openNetwork(files);
   loaded = { files, detector, model };
-  say({ kind: "ready", method: "pos", about: "Method: POS (Wang et al., 2017); faces by YuNet." });
+  const about = model ? `${model.name}, ${model.manifest.parameters.toLocaleString("en")} parameters` : "POS (Wang et al., 2017)";
+  say({ kind: "ready", method: model?.name ?? "pos", about: `Pulse by ${about}; faces by YuNet.` });
 }
 
 async function start(method?: "pos" | "chrom"): Promise<void> {
   if (!loaded) throw new Error("the networks are not loaded yet");
   const model = method ? null : loaded.model;
-  const calibration = read(await loaded.files.json("models/calibration/pos.json"), "models/calibration/pos.json");
+  const calibration = await calibrationOf(model ? "network" : (method ?? "pos"), loaded.files);
   session = new Session(new SessionConfig(calibration, { model, method, faces: "largest" }), loaded.detector);
   previewedS = -Infinity;
+}
+
+/** The gate of a method; methods without their own share that of POS, networks have one. */
+async function calibrationOf(family: string, files: ModelFiles): Promise<Calibration> {
+  const own = `models/calibration/${family}.json`;
+  const name = files.list("models/calibration", ".json").includes(own) ? own : "models/calibration/pos.json";
+  return read(await files.json(name), name);
 }
 
 async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Promise<void> {
@@ -61,9 +70,9 @@ async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Pro
 }
 
 function seen(person: Person): SeenFace {
-  const { mask } = person.meter;
-  const top = mask.reduce((highest, weight) => Math.max(highest, weight), 1e-9);
-  return { id: person.track.id, box: person.meter.box, size: person.meter.size, mask: Uint8Array.from(mask, (w) => (255 * w) / top) };
+  const { side, weights } = person.looked;
+  const top = weights.reduce((highest, weight) => Math.max(highest, weight), 1e-9);
+  return { id: person.track.id, box: person.meter.box, size: side, mask: Uint8Array.from(weights, (w) => (255 * w) / top) };
 }
 
 async function finish(): Promise<void> {

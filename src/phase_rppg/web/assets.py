@@ -43,8 +43,8 @@ class Asset:
         return self.path.read_bytes() if self.path is not None else self.content
 
 
-def catalogue(page: Path = PAGE) -> dict[str, Asset]:
-    """Every file of the page by its address, relative to the page's own."""
+def catalogue(page: Path = PAGE, networks: Path = NETWORKS) -> dict[str, Asset]:
+    """Every file of the page by its address, relative to the page's own; `networks` holds the exports."""
     if not (page / "index.html").is_file():
         raise InputError(
             f"{page}: the page is not built; run scripts/build-web in the source checkout "
@@ -54,7 +54,7 @@ def catalogue(page: Path = PAGE) -> dict[str, Asset]:
         file.relative_to(page).as_posix(): _asset(file) for file in sorted(page.rglob("*")) if file.is_file()
     }
     models = {f"models/face/{DETECTOR.name}": _asset(DETECTOR)}
-    models |= _folder("models/infer", NETWORKS) | _folder("models/calibration", CALIBRATIONS)
+    models |= _folder("models/infer", networks) | _folder("models/calibration", CALIBRATIONS)
     index = dump_json({address: sha256(asset.path) for address, asset in models.items() if asset.path})
     return found | models | {INDEX: Asset(_TYPES[".json"], content=index.encode())}
 

@@ -57,6 +57,11 @@ export class Person {
     this.toSkip = this.model?.delayFrames ?? 0;
   }
 
+  /** What counted in the newest picture: the network's own mask, or the skin. */
+  get looked(): { readonly side: number; readonly weights: Float32Array } {
+    return this.model?.looked ?? { side: this.meter.size, weights: this.meter.mask };
+  }
+
   get firstTick(): number {
     return this.history.start;
   }
