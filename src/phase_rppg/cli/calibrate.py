@@ -11,10 +11,8 @@ NAME = "calibrate"
 
 
 def command(
-    out: Path = typer.Argument(..., metavar="OUT", help="Folder for the calibration files, one per method."),
-    methods: list[str] = typer.Option(
-        ["pos"], "--method", "-m", help="Method to calibrate; may be repeated."
-    ),
+    out: Path = typer.Argument(..., metavar="OUT", help="Folder for the files, one per family of methods."),
+    methods: list[str] = typer.Option(["pos"], "--method", "-m", help="Method or network; may be repeated."),
     worlds: list[str] = typer.Option([], "--world", "-w", help="World to watch; without it, all of them."),
     count: int = typer.Option(12, "--n", min=1, help="Recordings per world."),
     seconds: float = typer.Option(20.0, "--seconds", min=10.0, help="Length of each recording."),
@@ -34,15 +32,16 @@ def command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from .. import registry, synth
+    from .. import synth
     from ..evaluate import calibrate, observe
     from ..pipeline import calibrated
+    from ..pipeline.api import Order
 
     chosen = worlds or synth.names()
     for world in chosen:
         synth.load(world)
     for method in methods:
-        registry.load("methods", method)
+        Order(method, gated=False).config()  # a wrong name is refused before anything is filmed
     console = Console(highlight=False)
     quiet = not sys.stderr.isatty()
     with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
@@ -65,12 +64,13 @@ def command(
             "seed": seed,
             "worlds": list(chosen),
         }
-        found = calibrate.calibrate(observed[method], method, provenance)
-        calibrated.write(out / f"{method}.json", found)
+        family = calibrated.family(method)
+        found = calibrate.calibrate(observed[method], family, provenance)
+        calibrated.write(out / f"{family}.json", found)
         facts = found.provenance
         console.print(
             f"{method}: p_ok ≥ {found.threshold:.2f} is shown; "
             f"{100 * facts['shown_of_windows_with_pulse']:.0f} % of the windows with a pulse, "
             f"{100 * facts['false_readings']:.2f} % of those without, "
-            f"error of shown {facts['mae_bpm_of_shown']} bpm → {out / f'{method}.json'}"
+            f"error of shown {facts['mae_bpm_of_shown']} bpm → {out / f'{family}.json'}"
         )

@@ -56,12 +56,16 @@ class Calibration:
     provenance: dict[str, Any]  # command, seed, counts and what the gate reached on them
 
 
+def family(method: str) -> str:
+    """The name of the file that holds a method's gate: its own, or one for all networks."""
+    return method if method in registry.names("methods") else NETWORKS
+
+
 @functools.cache
 def load(method: str) -> Calibration:
     """The shipped calibration of a method; methods without their own share that of POS, networks have one."""
-    family = method if method in registry.names("methods") else NETWORKS
     folder = Path(str(resources.files(__package__) / "calibration"))
-    file = folder / f"{family}.json"
+    file = folder / f"{family(method)}.json"
     return read(file if file.exists() else folder / "pos.json")
 
 
