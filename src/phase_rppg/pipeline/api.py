@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import registry
 from ..errors import UnknownNameError
+from ..infer import onnx
 from ..types import FrameSource
 from .config import SessionConfig
 from .decide import distrust
@@ -30,11 +31,22 @@ class Order:
 
     def config(self) -> SessionConfig:
         """The session that carries this order out; wrong values are refused here."""
-        if self.method not in registry.names("methods"):
-            raise UnknownNameError("method", self.method, registry.names("methods"))
+        if self.method not in choices() and Path(self.method).suffix not in (".json", ".onnx"):
+            raise UnknownNameError("method", self.method, choices())
+        model = None if self.method in registry.names("methods") else onnx.load(self.method)
         return SessionConfig(
-            method=self.method, window_s=self.window_s, step_s=self.step_s, faces=self.faces, gated=self.gated
+            method=self.method,
+            model=model,
+            window_s=self.window_s,
+            step_s=self.step_s,
+            faces=self.faces,
+            gated=self.gated,
         )
+
+
+def choices() -> list[str]:
+    """What can measure: the networks that come along, then the classical methods."""
+    return [*onnx.names(), *registry.names("methods")]
 
 
 def measure(
@@ -50,9 +62,10 @@ def measure(
 ) -> Result:
     """Measure the heart rate in a video file, or in any source of frames.
 
-    `method` is a classical method or a network; `window_s` and `step_s` are the length and the distance of
-    the readings; `faces` is "all" or "largest"; `fps` replaces the timestamps of the file; with gated=False
-    every window shows its number with its `p_ok`. `progress` is called with the seconds reached.
+    `method` is a classical method, a network that comes along, or the manifest of one of your own; `window_s`
+    and `step_s` are the length and the distance of the readings; `faces` is "all" or "largest"; `fps`
+    replaces the timestamps of the file; with gated=False every window shows its number with its `p_ok`. `progress` is
+    called with the seconds reached.
     """
     return carry_out(video, Order(method, window_s, step_s, faces, fps, gated), progress)
 
