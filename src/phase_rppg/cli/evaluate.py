@@ -92,13 +92,15 @@ def command(
 
 
 def _table(evaluation: Evaluation) -> Table:
+    from rich import box
     from rich.table import Table
 
     from ..evaluate.protocol import mean_of_recordings, score
 
     title = f"{evaluation.model} on {evaluation.dataset}, windows of {evaluation.window_s:g} s"
-    table = Table(title=title, caption="every number found │ only what the gate shows; errors in bpm")
-    table.add_column("recording", overflow="fold")
+    caption = "every number found │ only what the gate shows; errors in bpm"
+    table = Table(title=title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column("recording", no_wrap=True)
     for name in ("n", "MAE", "RMSE", "MAPE", "r", "±5", "shown", "MAE", "RMSE", "±5"):
         table.add_column(name, justify="right", no_wrap=True)
     every = [score(result.rows) for result in evaluation.results]

@@ -27,11 +27,14 @@ def command(
         return
 
     from rich.console import Console
+    from rich import box
     from rich.table import Table
 
-    table = Table(
-        "network", "input", "parameters", "MACs / clip", "MACs / frame", "causal", "receptive field"
-    )
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
+    for title in ("network", "input", "parameters", "MACs/clip", "MACs/frame", "causal", "receptive field"):
+        table.add_column(
+            title, no_wrap=True, justify="right" if "MACs" in title or title == "parameters" else "left"
+        )
     for row in rows:
         table.add_row(
             str(row["name"]),
@@ -51,9 +54,7 @@ def command(
 def _field(row: dict[str, Any]) -> str:
     if row["receptive_frames"] is None:
         return "the clip"
-    return f"{row['receptive_frames']} frames, {row['receptive_s']:.2f} s" + (
-        " +" if row["recursive"] else ""
-    )
+    return f"{row['receptive_frames']} ({row['receptive_s']:.2f} s)" + (" +" if row["recursive"] else "")
 
 
 def _rows() -> list[dict[str, Any]]:

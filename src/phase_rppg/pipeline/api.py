@@ -62,10 +62,10 @@ def measure(
 ) -> Result:
     """Measure the heart rate in a video file, or in any source of frames.
 
-    `method` is a classical method, a network that comes along, or the manifest of one of your own; `window_s`
-    and `step_s` are the length and the distance of the readings; `faces` is "all" or "largest"; `fps`
-    replaces the timestamps of the file; with gated=False every window shows its number with its `p_ok`. `progress` is
-    called with the seconds reached.
+    `method` is a classical method, a network that comes along, or the manifest of one of your own;
+    `window_s` and `step_s` are the length and the distance of the readings; `faces` is "all" or "largest";
+    `fps` replaces the timestamps of the file; with gated=False every window shows its number with its
+    `p_ok`. `progress` is called with the seconds reached.
     """
     return carry_out(video, Order(method, window_s, step_s, faces, fps, gated), progress)
 
