@@ -6,7 +6,8 @@ import { type Detection, overlap } from "./detect";
 export const LOST_AFTER_S = 1; // not seen for so long: the face is gone
 const FORGET_AFTER_S = 10; // a face that comes back later than this is a new one
 const MAX_TRACKS = 8;
-const STILL_INTERVAL_S = 0.5; // between detections of faces that keep still
+const STILL_INTERVAL_S = 0.8; // between detections of faces that keep still; motion is noticed in between
+const EMPTY_INTERVAL_S = 0.5; // while nobody is in the picture
 const MOVING_INTERVAL_S = 0.2; // 5 Hz: above the band of heart rates
 const MISSED_INTERVAL_S = 0.1; // after a face was not found where it was
 
@@ -99,9 +100,9 @@ export class Tracker {
   /** Whether to run the detector; `shift` is how far any face seems to have moved, in face widths. */
   due(tS: number, shift = 0): boolean {
     const present = this.present;
-    let intervalS = STILL_INTERVAL_S;
+    let intervalS = present.length > 0 ? STILL_INTERVAL_S : EMPTY_INTERVAL_S;
     if (present.some((track) => track.seenS < this.lookedS)) intervalS = MISSED_INTERVAL_S;
-    else if (shift > DEAD_ZONE || present.some((track) => tS - track.movedS < MOVED_RECENTLY_S)) intervalS = MOVING_INTERVAL_S;
+    else if (shift > DEAD_ZONE || present.some((track) => !track.confirmed || tS - track.movedS < MOVED_RECENTLY_S)) intervalS = MOVING_INTERVAL_S;
     return tS - this.lookedS >= intervalS - 1e-6;
   }
 
@@ -169,7 +170,7 @@ export class Tracker {
 }
 
 function mayBe(track: Track, found: Detection, tS: number): boolean {
-  const gate = Math.min(GATE + GATE_GROWTH_PER_S * Math.max(tS - track.seenS - STILL_INTERVAL_S, 0), 1);
+  const gate = Math.min(GATE + GATE_GROWTH_PER_S * Math.max(tS - track.seenS - EMPTY_INTERVAL_S, 0), 1);
   const [shift, size] = track.distance(found.box);
   return shift < gate && size < GATE_SIZE;
 }

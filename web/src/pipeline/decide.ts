@@ -16,10 +16,6 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     motion: quality.motion,
     support: quality.support,
     agreement: quality.agreement,
-    coverage: quality.coverage,
-    log_face_px: Math.log2(Math.max(quality.face_px, 1)),
-    log_luma: Math.log2(Math.max(quality.luma, 1)),
-    clipped: quality.clipped,
   };
 }
 

@@ -130,6 +130,13 @@ export class Person {
     return [{ kind: "window", face: this.track.id, startS, endS, reading, peak, quality, spectrum: shown }];
   }
 
+  /** Let the whole wave reach the last tick, which the last window may have missed. */
+  async completeWave(first: number, stop: number): Promise<void> {
+    await this.runModel();
+    const { rows, seen } = this.history.window(first, stop);
+    this.wave(rows, { values: columns(rows, 0, 3), fps: this.clock.fps, startS: this.clock.timeS(first), valid: seen }, first);
+  }
+
   /** The wave up to tick `stop`, as far as it was not handed out yet. */
   piece(stop: number): WavePiece[] {
     const first = Math.max(this.emitted, this.history.start);

@@ -161,10 +161,11 @@ export class Session {
   /** The last words of a face that is no longer followed. */
   private async close(person: Person): Promise<Event[]> {
     const events: Event[] = [];
-    if (person.windows === 0) {
-      const stop = this.clock.count;
-      events.push(...(await person.window(Math.max(person.firstTick, stop - this.config.windowTicks), stop)));
-    }
-    return person.track.confirmed ? [...events, ...person.piece(this.clock.count)] : events;
+    if (!person.track.confirmed) return events;
+    const stop = this.clock.count;
+    const first = Math.max(person.firstTick, stop - this.config.windowTicks);
+    if (person.windows === 0) events.push(...(await person.window(first, stop)));
+    else await person.completeWave(first, stop);
+    return [...events, ...person.piece(stop)];
   }
 }
