@@ -26,19 +26,18 @@ def command(
         typer.echo(dump_json(rows))
         return
 
-    from rich.console import Console
     from rich import box
+    from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
-    for title in ("network", "input", "parameters", "MACs/clip", "MACs/frame", "causal", "receptive field"):
-        table.add_column(
-            title, no_wrap=True, justify="right" if "MACs" in title or title == "parameters" else "left"
-        )
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    for title in ("network", "clip", "parameters", "MACs", "per frame", "causal", "sees"):
+        numbers = title in ("parameters", "MACs", "per frame")
+        table.add_column(title, no_wrap=True, justify="right" if numbers else "left")
     for row in rows:
         table.add_row(
             str(row["name"]),
-            f"{row['frames']} × {row['size']}²",
+            f"{row['frames']}×{row['size']}²",
             f"{row['parameters']:,}",
             f"{row['macs_per_clip'] / 1e9:.2f} G",
             f"{row['macs_per_frame'] / 1e6:.1f} M",
