@@ -31,8 +31,8 @@ def command(
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("network", "clip", "parameters", "MACs", "per frame", "causal", "sees"):
-        numbers = title in ("parameters", "MACs", "per frame")
+    for title in ("network", "clip", "parameters", "MACs", "/frame", "causal", "sees"):
+        numbers = title in ("parameters", "MACs", "/frame")
         table.add_column(title, no_wrap=True, justify="right" if numbers else "left")
     for row in rows:
         table.add_row(
@@ -53,7 +53,7 @@ def command(
 def _field(row: dict[str, Any]) -> str:
     if row["receptive_frames"] is None:
         return "the clip"
-    return f"{row['receptive_frames']} ({row['receptive_s']:.2f} s)" + (" +" if row["recursive"] else "")
+    return f"{row['receptive_frames']} ({row['receptive_s']:.2f} s)" + ("+" if row["recursive"] else "")
 
 
 def _rows() -> list[dict[str, Any]]:
