@@ -198,7 +198,8 @@ def _body(c: _Canvas, s: Shape, rng: np.random.Generator) -> None:
             * np.sign(np.sin(rng.uniform(20, 120) * (c.v + rng.choice([0.0, 1.0]) * c.u)))
         )
     clothes = np.clip(colour, 0.01, 0.85).astype(np.float32)[:, None, None] * np.clip(weave, 0.3, 1.7)
-    c.paint(soft(c.v - line, c.edge), clothes.astype(np.float32))
+    arms = soft(rng.uniform(0.76, 0.82) - np.abs(c.u), 0.03)  # the body ends within the texture
+    c.paint(soft(c.v - line, c.edge) * arms, clothes.astype(np.float32))
 
 
 def _face(c: _Canvas, s: Shape, face: FloatArray, rng: np.random.Generator) -> None:
