@@ -1,9 +1,9 @@
 """From observed windows to the numbers of the gate: a logistic model, its threshold, its interval and its
 limits.
 
-Everything is computed from windows whose truth is known; nothing is chosen by hand but the two promises:
-at most 1 % of the windows without a pulse may get a number, and at most 5 % of the shown numbers may be
-wrong.
+Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
+1 % of the windows without a pulse get a number, at most 5 % of the shown numbers are wrong, and none is shown
+that is less likely right than 80 %.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.01  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
+MIN_P_OK = 0.8  # no number is shown that is less likely right than this
 INTERVAL_COVERAGE = 0.90  # of the shown windows hold the truth within low…high
 INTERVAL_FLOOR_BPM = 1.0
 # What a window must have to be judged at all.
@@ -34,7 +35,7 @@ SIGNS = {
 }  # fmt: skip
 _STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
-_SLACK = 0.8  # a limit lies this far beyond the last window that was right
+_SLACK = 0.5  # a limit lies this far beyond the last window that was right
 _CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
 
 
@@ -185,7 +186,7 @@ def _out_of_fold(
 
 def _threshold(p: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int) -> float:
     """The lowest p_ok at which both promises hold on recordings that the model did not see."""
-    for threshold in np.arange(0.5, 0.991, 0.01):
+    for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
         shown = p >= threshold
         false_readings = float((shown & ~pulse).sum()) / max(without, 1)
         risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
