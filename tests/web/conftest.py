@@ -23,9 +23,9 @@ CHROMIUM_FLAGS = (
 
 
 def missing(what: str, how: str) -> None:
-    """Skip with a reason; where the tests were set up by scripts/test nothing may be missing."""
+    """Skip with a reason; in CI nothing may be missing."""
     if os.environ.get("PHASE_TESTS_COMPLETE"):
-        pytest.fail(f"{what} is missing, although scripts/install --all ran")
+        pytest.fail(f"{what} is missing, although scripts/install --all ran: {how}")
     pytest.skip(f"{what} is missing: {how}")
 
 

@@ -26,9 +26,14 @@ def state(page: Any) -> tuple[str, str]:
     return page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
 
 
-def wait_for_reading(page: Any, seconds: float) -> float:
-    """The number, once the page is steady."""
-    page.wait_for_selector("#reading[data-state=steady]", timeout=1000 * seconds)
+def wait_for_reading(page: Any) -> float:
+    """The number, once the page is steady: within 30 s, unless this computer is too busy to show 15 fps."""
+    try:
+        page.wait_for_selector("#reading[data-state=steady]", timeout=30_000)
+    except Exception:
+        fps = float(page.inner_text("#facts").split()[0])
+        assert fps < 15, f"{page.inner_text('#reading')} at {fps} fps"
+        page.wait_for_selector("#reading[data-state=steady]", timeout=120_000)
     return float(page.inner_text("#bpm"))
 
 
@@ -52,7 +57,7 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         page.goto(server.url)
         page.click("#start")
         page.evaluate(WATCH)
-        bpm = wait_for_reading(page, 30)
+        bpm = wait_for_reading(page)
         assert abs(bpm - truth_bpm) <= 2
         shoot(page, "steady-dark")
         page.wait_for_function("window.cleared !== undefined", timeout=30_000)
@@ -87,7 +92,7 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
         page.goto(server.url)
         page.focus("body")
         page.keyboard.press("s")  # the keyboard starts it
-        assert abs(wait_for_reading(page, 30) - truth_bpm) <= 2
+        assert abs(wait_for_reading(page) - truth_bpm) <= 2
         page.keyboard.press("m")
         page.wait_for_timeout(300)
         shoot(page, "steady-phone-light")

@@ -14,7 +14,9 @@ export function square(box: Box): Box {
 
 /** Round 0–255 values to bytes. */
 export function toBytes(picture: Float32Array): Uint8Array {
-  return Uint8Array.from(picture, rint);
+  const bytes = new Uint8Array(picture.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = rint(picture[i]);
+  return bytes;
 }
 
 /** A prepared crop: the same box out of many pictures of the same size. */

@@ -102,11 +102,16 @@ export class Meter {
   }
 
   private colour(picture: Float32Array): Colour {
-    const out: Colour = [0, 0, 0];
-    this.weights.forEach((w, i) => {
-      for (let c = 0; c < 3; c++) out[c] += w * picture[3 * i + c];
-    });
-    return out;
+    const { weights } = this;
+    let red = 0;
+    let green = 0;
+    let blue = 0;
+    for (let i = 0, at = 0; i < weights.length; i++, at += 3) {
+      red += weights[i] * picture[at];
+      green += weights[i] * picture[at + 1];
+      blue += weights[i] * picture[at + 2];
+    }
+    return [red, green, blue];
   }
 
   /** Make the present picture the one against which motion is measured (Lucas and Kanade, one step). */
@@ -141,7 +146,9 @@ export class Meter {
 }
 
 function lumaOf(picture: Float32Array): Float64Array {
-  return Float64Array.from({ length: picture.length / 3 }, (_, i) => (picture[3 * i] + picture[3 * i + 1] + picture[3 * i + 2]) / 3);
+  const luma = new Float64Array(picture.length / 3);
+  for (let i = 0, at = 0; i < luma.length; i++, at += 3) luma[i] = (picture[at] + picture[at + 1] + picture[at + 2]) / 3;
+  return luma;
 }
 
 /** Central difference along one axis, one-sided at the ends, as numpy.gradient does. */

@@ -78,8 +78,7 @@ export class Person {
     const before = this.before ?? now;
     for (const share of step.shares) this.history.append(row.map((value, i) => before.row[i] + share * (value - before.row[i])), step.seen);
     for (let i = 0; this.model && i < step.shares.length; i++) {
-      const blend = now.picture.map((value, k) => before.picture[k] + step.shares[i] * (value - before.picture[k]));
-      await this.picture(step.first + i, toBytes(blend), step.seen);
+      await this.picture(step.first + i, toBytes(blend(before.picture, now.picture, step.shares[i])), step.seen);
     }
     this.before = now;
   }
@@ -225,6 +224,13 @@ export class Person {
     this.history.add(first + skip, values.subarray(skip), WAVE);
     this.history.add(first + skip, new Float64Array(values.length - skip).fill(1), WEIGHT);
   }
+}
+
+/** A picture between two others, at `share` of the way. */
+function blend(before: Float32Array, now: Float32Array, share: number): Float32Array {
+  const out = new Float32Array(now.length);
+  for (let i = 0; i < out.length; i++) out[i] = before[i] + share * (now[i] - before[i]);
+  return out;
 }
 
 /** Columns from … from+count−1 of rows (T,WIDTH) as (T,count). */
