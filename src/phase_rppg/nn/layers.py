@@ -37,8 +37,8 @@ class CausalDepthwise(nn.Module):
     """Filter every channel over the last `kernel` frames, then BatchNorm; the past comes in as history.
 
     Frame-major memory (B,T,H·W,C) is also the channels-last memory of a picture (B,C,T,H·W), so a
-    depthwise Conv2d of kernel (k,1) does it without moving data (measured: 4× faster forward and backward
-    than shifted multiply-adds, and 10–14× faster than a grouped Conv3d). The exported graph uses the
+    depthwise Conv2d of kernel (k,1) does it without moving data (measured: 3–4× faster, forward and backward,
+    than shifted multiply-adds). The exported graph uses the
     shifted multiply-adds, which need no transposition there.
     """
 
