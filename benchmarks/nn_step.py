@@ -168,7 +168,8 @@ def main() -> int:
         name: step_ms(name, size) for name, size in (("phasenet", options.size), ("phasenet-stream", 36))
     }
     result = {
-        "command": f"python benchmarks/nn_step.py --size {options.size} --frames {options.frames} --repeats {options.repeats}",
+        "command": f"python benchmarks/nn_step.py --size {options.size} --frames {options.frames} "
+        f"--repeats {options.repeats}",
         "torch": torch.__version__,
         "threads": 1,
         "frames": options.frames,
