@@ -101,17 +101,30 @@ class _Job:
 
 
 def _watch(job: _Job) -> dict[str, list[Observed]]:
-    """Watch one recording, or read what was seen before."""
-    file = None
-    if job.cache is not None:
-        file = job.cache / f"{job.world}-{job.seed}-{job.index}-{job.seconds:g}s-{'+'.join(job.methods)}.json"
-        if file.exists():
-            return {name: [_from_json(row) for row in rows] for name, rows in read_json(file).items()}
+    """Watch one recording by the methods that have not seen it yet; the others' windows are read back."""
     configs = {method: Order(method, faces="largest", gated=False).config() for method in job.methods}
-    found = observe(job.world, job.seed, job.index, configs, seconds=job.seconds)
-    if file is not None:
-        write_json(file, {name: [asdict(o) for o in rows] for name, rows in found.items()})
+    kept = {method: _kept(job, method, config) for method, config in configs.items()}
+    missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
+    found = {
+        method: [_from_json(row) for row in read_json(file)]
+        for method, file in kept.items()
+        if file is not None and method not in missing
+    }
+    if missing:
+        found |= observe(job.world, job.seed, job.index, missing, seconds=job.seconds)
+    for method in missing:
+        if (file := kept[method]) is not None:
+            write_json(file, [asdict(o) for o in found[method]])
     return found
+
+
+def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
+    """Where the windows of one method are kept; another network of the same name has another place."""
+    if job.cache is None:
+        return None
+    sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")
+    name = "-".join(filter(None, [Path(method).stem, sha256[:8]]))
+    return job.cache / f"{job.world}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
 
 
 def _from_json(row: dict[str, Any]) -> Observed:
