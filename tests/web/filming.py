@@ -18,10 +18,13 @@ GONE = 255  # the top left corner turns white when nobody is there: tests can se
 def film(
     bpm: float, seconds: float, world: str = "studio", seed: int = 7
 ) -> tuple[list[ByteArray], FloatArray, float]:
-    """Frames (H,W,3) of one face that keeps still, their times, and the true mean rate."""
+    """Frames (H,W,3) of one face that keeps still, their times, and the true mean rate.
+
+    The pulse is even, so a film that holds a whole number of beats can be looped.
+    """
     fixed = {
-        "pulse.bpm": bpm, "pulse.rsa": 0.0, "pulse.hrv_s": 0.005, "pulse.drift_bpm": 0.2,
-        "pulse.amplitude": 0.02, "subject.fitzpatrick": 2, "frame.face_px": 250.0, "motion.kind": "still",
+        "pulse.bpm": bpm, "pulse.rsa": 0.0, "pulse.hrv_s": 0.0, "pulse.drift_bpm": 0.0,
+        "pulse.amplitude": 0.02, "subject.fitzpatrick": 2, "frame.face_px": 250.0, "motion.kind": "fixed",
         "light.kind": "constant", "camera.fps": 30.0, "camera.jitter": 0.0,
     }  # fmt: skip
     made = films.film(synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed)

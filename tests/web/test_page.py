@@ -50,8 +50,8 @@ Browse = Callable[..., Any]
 def test_a_face_is_read_and_when_it_goes_the_number_goes(
     serve: Serve, browse: Browse, tmp_path: Path
 ) -> None:
-    frames, _, truth_bpm = film(72, 18)
-    y4m = write_y4m(tmp_path / "72.y4m", frames + empty(6))
+    frames, _, truth_bpm = film(72, 10)
+    y4m = write_y4m(tmp_path / "72.y4m", [*frames, *frames, *frames, *empty(6)])
     server = serve()
     with browse(y4m, viewport={"width": 1280, "height": 900}) as page:
         page.goto(server.url)
@@ -60,8 +60,11 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         bpm = wait_for_reading(page)
         assert abs(bpm - truth_bpm) <= 2
         shoot(page, "steady-dark")
-        page.wait_for_function("window.cleared !== undefined", timeout=30_000)
-        assert page.evaluate("window.cleared - window.gone") <= 2000
+        until = time.monotonic() + 60  # the film is a loop: sooner or later the face goes
+        while (took_ms := page.evaluate("() => window.cleared - window.gone")) != took_ms:  # not a number yet
+            assert time.monotonic() < until
+            page.wait_for_timeout(200)
+        assert took_ms <= 2000
         shoot(page, "gone")
         assert_kept_to_itself(page, server)
 
@@ -84,7 +87,7 @@ WATCH = """() => {
 
 
 def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> None:
-    frames, _, truth_bpm = film(110, 15)
+    frames, _, truth_bpm = film(110, 12)
     server = serve()
     with browse(
         write_y4m(tmp_path / "110.y4m", frames), color_scheme="light", viewport={"width": 390, "height": 844}
@@ -108,7 +111,7 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
 
 
 def test_a_photo_gets_no_number(serve: Serve, browse: Browse, tmp_path: Path) -> None:
-    frames, _, _ = film(72, 12, world="photo")
+    frames, _, _ = film(72, 8, world="photo")
     server = serve()
     with browse(write_y4m(tmp_path / "photo.y4m", frames)) as page:
         page.goto(server.url)
@@ -145,7 +148,7 @@ DROP = """async () => {
 def test_a_dropped_video_gets_its_report(serve: Serve, browse: Browse, tmp_path: Path) -> None:
     from phase_rppg.video.encode import write_video
 
-    frames, t_s, truth_bpm = film(84, 13, seed=9)
+    frames, t_s, truth_bpm = film(84, 12, seed=9)
     write_video(tmp_path / "film.mp4", iter(frames), t_s=t_s, crf=12, preset="veryfast")
     server = serve({"film.mp4": Asset("video/mp4", tmp_path / "film.mp4")})
     with browse(viewport={"width": 1280, "height": 900}, color_scheme="light") as page:

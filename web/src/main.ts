@@ -1,6 +1,7 @@
 /** The page: camera or file in, reading out. Everything stays in this tab. */
 
 import { CameraError, listCameras, openCamera } from "./capture/camera";
+import { Pacer } from "./capture/player";
 import { Pump } from "./capture/pump";
 import { Engine, type FrameDone } from "./engine";
 import { csvText, document as toDocument, type Result } from "./pipeline/document";
@@ -24,6 +25,7 @@ const note = (mood: Shown["mood"], label: string, guidance: string): Shown =>
 class Running {
   private readonly readout = new Readout();
   private readonly collected = new Collector();
+  private readonly pacer = new Pacer();
   private pump: Pump | null = null;
   private readonly times: number[] = [];
   private tookMs = 0;
@@ -38,7 +40,15 @@ class Running {
     engine.begin(query("method"));
     view.running(kind);
     view.canSave(0);
-    this.pump = new Pump(view.video, (frame) => this.push(frame), () => kind === "file" || engine.inFlight < CAMERA_QUEUE);
+    this.pump = new Pump(view.video, (frame) => this.push(frame), (tS) => (kind === "file" ? this.pass(tS) : engine.inFlight < CAMERA_QUEUE));
+  }
+
+  /** Every frame of a file counts: go back for those that were left out, and play slower. */
+  private pass(tS: number): boolean {
+    const { take, rate, backTo } = this.pacer.see(tS);
+    if (view.video.playbackRate !== rate) view.video.playbackRate = rate;
+    if (backTo !== null) view.video.currentTime = backTo;
+    return take;
   }
 
   private push(frame: Parameters<Engine["push"]>[0]): void {
@@ -178,6 +188,7 @@ async function stop(why = "Stopped. The numbers are kept until you close this ta
 function release(): void {
   const { video } = view;
   video.onended = video.onerror = video.onloadeddata = null;
+  video.playbackRate = 1;
   video.pause();
   (video.srcObject as MediaStream | null)?.getTracks().forEach((track) => track.stop());
   video.srcObject = null;

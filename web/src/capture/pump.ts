@@ -10,7 +10,7 @@ export class Pump {
   private handle = 0;
   private stopped = false;
 
-  constructor(private readonly video: HTMLVideoElement, private readonly take: (frame: PumpedFrame) => void, private readonly wants: () => boolean) {
+  constructor(private readonly video: HTMLVideoElement, private readonly take: (frame: PumpedFrame) => void, private readonly wants: (tS: number) => boolean) {
     this.next();
   }
 
@@ -22,7 +22,7 @@ export class Pump {
   private next(): void {
     if (this.stopped) return;
     this.handle = this.video.requestVideoFrameCallback((_now, { mediaTime }) => {
-      if (!this.stopped && this.wants()) this.grab(mediaTime);
+      if (!this.stopped && this.wants(mediaTime)) this.grab(mediaTime);
       this.next();
     });
   }
