@@ -1,10 +1,9 @@
-/** Plays a video file so that every frame is seen: slower when frames are missed, faster when none are. */
+/** Plays a video file so that nearly every frame is seen: slower when many are missed, faster when few are. */
 
-const SLOWEST = 0.1;
-const FIRST = 0.25; // slow at first, to learn how far apart the frames are
-const FASTEST = 2;
-const MISSED = 1.6; // a step longer than so many frame intervals has left frames out
-const CALM_FRAMES = { early: 15, later: 45 }; // without a miss before it goes faster
+const RATES = { slowest: 0.25, first: 0.5, fastest: 2 };
+const JUDGED_FRAMES = 24; // frames between two changes of speed
+const MISSED = { few: 0.03, many: 0.12 }; // share of frames that were not shown
+const GAP_S = 0.2; // a longer pause in the picture is worth going back for, once
 
 /** What a frame that was just shown asks for: whether to take it, and how to go on. */
 export interface Verdict {
@@ -17,28 +16,36 @@ export interface Verdict {
 export class Pacer {
   private lastS = -Infinity;
   private intervalS = Infinity; // the shortest step so far
-  private retriedS = -Infinity; // a step that was looked at twice is a true pause
-  private calm = 0;
-  private everMissed = false;
-  private rate = FIRST;
+  private retriedS = -Infinity; // a pause that was looked at twice is a true one
+  private taken = 0;
+  private missed = 0;
+  private rate = RATES.first;
 
   see(tS: number): Verdict {
     const stepS = tS - this.lastS;
     if (stepS <= 1e-6) return { take: false, rate: this.rate, backTo: null };
-    const missed = Number.isFinite(stepS) && stepS > MISSED * this.intervalS && this.lastS > this.retriedS + 1e-6;
-    if (missed) {
-      this.calm = 0;
-      this.everMissed = true;
-      this.rate = Math.max(SLOWEST, this.rate * 0.5);
-      this.retriedS = this.lastS;
-      return { take: false, rate: this.rate, backTo: this.lastS + this.intervalS / 2 };
+    if (Number.isFinite(stepS)) {
+      this.intervalS = Math.min(this.intervalS, stepS);
+      if (stepS > Math.max(GAP_S, 3 * this.intervalS) && this.lastS > this.retriedS) {
+        this.retriedS = this.lastS;
+        this.slower();
+        return { take: false, rate: this.rate, backTo: this.lastS + this.intervalS / 2 };
+      }
+      this.missed += Math.round(stepS / this.intervalS) - 1;
     }
-    if (Number.isFinite(stepS)) this.intervalS = Math.min(this.intervalS, stepS);
     this.lastS = tS;
-    if (++this.calm >= (this.everMissed ? CALM_FRAMES.later : CALM_FRAMES.early)) {
-      this.calm = 0;
-      this.rate = Math.min(FASTEST, this.rate * (this.everMissed ? 1.2 : 1.5));
-    }
+    if (++this.taken >= JUDGED_FRAMES) this.judge();
     return { take: true, rate: this.rate, backTo: null };
+  }
+
+  private judge(): void {
+    const share = this.missed / (this.taken + this.missed);
+    if (share > MISSED.many) this.slower();
+    else if (share < MISSED.few) this.rate = Math.min(RATES.fastest, this.rate * 1.4);
+    this.taken = this.missed = 0;
+  }
+
+  private slower(): void {
+    this.rate = Math.max(RATES.slowest, this.rate * 0.7);
   }
 }

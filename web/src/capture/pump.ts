@@ -5,7 +5,7 @@ export interface PumpedFrame {
   readonly tS: number;
 }
 
-/** Calls `take` for every new frame until it is stopped; the element keeps playing at its own pace. */
+/** Calls `take` for every new frame that `wants` agrees to, until it is stopped. */
 export class Pump {
   private handle = 0;
   private stopped = false;
@@ -22,19 +22,25 @@ export class Pump {
   private next(): void {
     if (this.stopped) return;
     this.handle = this.video.requestVideoFrameCallback((_now, { mediaTime }) => {
-      if (!this.stopped && this.wants(mediaTime)) this.grab(mediaTime);
+      if (!this.stopped) this.grab(mediaTime);
       this.next();
     });
   }
 
-  private grab(tS: number): void {
+  /** A late callback may find a newer picture than it was called for, so the picture's own time counts. */
+  private grab(mediaTimeS: number): void {
     if ("VideoFrame" in window) {
+      let picture: VideoFrame;
       try {
-        return this.take({ picture: new VideoFrame(this.video), tS });
+        picture = new VideoFrame(this.video);
       } catch {
         return; // the element has no picture yet
       }
+      const tS = picture.timestamp / 1e6;
+      if (this.wants(tS)) this.take({ picture, tS });
+      else picture.close();
+    } else if (this.wants(mediaTimeS)) {
+      createImageBitmap(this.video).then((picture) => (this.stopped ? picture.close() : this.take({ picture, tS: mediaTimeS })), () => undefined);
     }
-    createImageBitmap(this.video).then((picture) => (this.stopped ? picture.close() : this.take({ picture, tS })), () => undefined);
   }
 }
