@@ -12,7 +12,9 @@ from phase_rppg.synth import film as films
 from phase_rppg.types import ByteArray, FloatArray
 
 HEIGHT, WIDTH, FPS = 180, 240, 30
-GONE = 255  # the top left corner turns white when nobody is there: tests can see when that is
+# The top left corner is a clock that tests can read: dark and less dark in turn, white when nobody is there.
+CORNER_PX, DARK, LESS_DARK, GONE = 8, 40, 80, 255
+TICK_FRAMES = 30
 
 
 def film(
@@ -29,8 +31,8 @@ def film(
     }  # fmt: skip
     made = films.film(synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed)
     frames = [rgb.copy() for rgb in made.frames()]
-    for rgb in frames:
-        rgb[:16, :16] = 40
+    for i, rgb in enumerate(frames):
+        rgb[:CORNER_PX, :CORNER_PX] = LESS_DARK if i // TICK_FRAMES % 2 else DARK
     return frames, made.t_s, float(np.mean(made.bpm(made.t_s)))
 
 
@@ -40,7 +42,7 @@ def empty(seconds: float) -> list[ByteArray]:
     shape = (round(seconds * FPS), HEIGHT, WIDTH, 3)
     frames = list(rng.integers(70, 90, shape, dtype=np.uint8))
     for rgb in frames:
-        rgb[:16, :16] = GONE
+        rgb[:CORNER_PX, :CORNER_PX] = GONE
     return frames
 
 

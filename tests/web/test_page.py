@@ -12,7 +12,7 @@ import pytest
 
 from phase_rppg.web import Asset, PageServer
 
-from .filming import empty, film, write_y4m
+from .filming import FPS, TICK_FRAMES, empty, film, write_y4m
 
 SHOTS = "PHASE_SCREENSHOTS"  # a folder: pictures of every state are kept there
 
@@ -37,6 +37,12 @@ def wait_for_reading(page: Any) -> float:
     return float(page.inner_text("#bpm"))
 
 
+def pace(page: Any) -> float:
+    """How fast the film really ran: 1 on a computer that has time for it."""
+    first, *_, last = ticks = page.evaluate("() => window.ticks.slice(1)")
+    return (len(ticks) - 1) * TICK_FRAMES / FPS / ((last - first) / 1000)
+
+
 def assert_kept_to_itself(page: Any, server: PageServer) -> None:
     assert page.problems == []
     foreign = [url for url in page.requests if not url.startswith((server.url, "blob:"))]
@@ -58,7 +64,7 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         page.click("#start")
         page.evaluate(WATCH)
         bpm = wait_for_reading(page)
-        assert abs(bpm - truth_bpm) <= 2
+        assert abs(bpm - truth_bpm * pace(page)) <= 2
         shoot(page, "steady-dark")
         until = time.monotonic() + 60  # the film is a loop: sooner or later the face goes
         while (took_ms := page.evaluate("() => window.cleared - window.gone")) != took_ms:  # not a number yet
@@ -69,18 +75,24 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         assert_kept_to_itself(page, server)
 
 
-# Notes when the film's corner turns white (nobody there) after a number was shown, and when that is gone.
+# Reads the clock in the film's corner. The fake camera never skips a frame, so on a busy machine the film and
+# the heart in it run slower than they were made: the ticks say by how much. White says that nobody is there.
 WATCH = """() => {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const context = canvas.getContext("2d", { willReadFrequently: true });
-  let shown = false;
+  let shown = false, before = null;
+  window.ticks = [];
   setInterval(() => {
     context.drawImage(document.querySelector("#video"), 4, 4, 1, 1, 0, 0, 1, 1);
-    const white = context.getImageData(0, 0, 1, 1).data[1] > 200;
+    const level = context.getImageData(0, 0, 1, 1).data[1];
+    if (level < 200 && level > 60 !== before) {
+      before = level > 60;
+      window.ticks.push(performance.now());
+    }
     const number = /\\d/.test(document.querySelector("#bpm").textContent);
     shown ||= number;
-    if (shown && white) window.gone ??= performance.now();
+    if (shown && level > 200) window.gone ??= performance.now();
     if (window.gone !== undefined && !number) window.cleared ??= performance.now();
   }, 50);
 }"""
@@ -95,7 +107,8 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
         page.goto(server.url)
         page.focus("body")
         page.keyboard.press("s")  # the keyboard starts it
-        assert abs(wait_for_reading(page) - truth_bpm) <= 2
+        page.evaluate(WATCH)
+        assert abs(wait_for_reading(page) - truth_bpm * pace(page)) <= 2
         page.keyboard.press("m")
         page.wait_for_timeout(300)
         shoot(page, "steady-phone-light")

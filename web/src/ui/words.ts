@@ -12,7 +12,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   TOO_SHORT: "Too short. At least six seconds with a face are needed.",
   TOO_DARK: "More light on your face, please.",
   CLIPPED: "Too bright: turn away from the strong light.",
-  LOW_FPS: "The camera is too slow. More light often makes it faster.",
+  LOW_FPS: "Too few frames per second. More light, or fewer other programs, may help.",
   BAD_TIMESTAMPS: "The video stumbled. Close other heavy programs or tabs.",
   NO_COLOUR: "The picture has no colour. Switch off infrared or black-and-white mode.",
 };
