@@ -6,6 +6,8 @@ from pathlib import Path
 
 import typer
 
+from . import DEFAULT_METHOD
+
 NAME = "demo"
 _FRAME = (240, 320)  # height, width
 
@@ -13,7 +15,7 @@ _FRAME = (240, 320)  # height, width
 def command(
     bpm: float = typer.Option(72.0, "--bpm", min=45, max=180, help="Heart rate of the synthetic person."),
     seconds: float = typer.Option(12.0, "--seconds", min=2, max=120, help="Length of the clip."),
-    method: str = typer.Option("pos", "--method", "-m", help="Method to measure with."),
+    method: str = typer.Option(DEFAULT_METHOD, "--method", "-m", help="Network or method to measure with."),
     seed: int = typer.Option(7, "--seed", help="Another seed is another person."),
     keep: Path = typer.Option(None, "--keep", metavar="FILE.mp4", help="Keep the clip under this name."),
     plot: Path = typer.Option(

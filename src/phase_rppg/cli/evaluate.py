@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
+from . import DEFAULT_METHOD
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -21,7 +23,7 @@ def command(
         "folder", "--dataset", "-d", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."
     ),
     model: str = typer.Option(
-        "pos", "--model", "-m", help="A method or a network; `phase models` lists them."
+        DEFAULT_METHOD, "--model", "-m", help="A network that comes along, a method, or a manifest of yours."
     ),
     window: float = typer.Option(10.0, help="Length of a window in seconds."),
     step: float = typer.Option(1.0, help="Seconds from one window to the next."),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from . import DEFAULT_METHOD
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -22,7 +24,10 @@ NAME = "measure"
 def command(
     videos: list[Path] = typer.Argument(..., metavar="VIDEO…", help="Video files, or folders of videos."),
     method: str = typer.Option(
-        "pos", "--method", "-m", help="Method: pos, chrom, green, ica, pca, lgi, pbv, omit, 2sr."
+        DEFAULT_METHOD,
+        "--method",
+        "-m",
+        help="The network, a method (pos, chrom, green, ica, pca, lgi, pbv, omit, 2sr), or a manifest.",
     ),
     window_s: float = typer.Option(10.0, "--window", help="Length of the windows in seconds."),
     step_s: float = typer.Option(1.0, "--step", help="Seconds between two windows."),

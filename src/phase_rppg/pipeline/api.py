@@ -15,7 +15,7 @@ from .decide import distrust
 from .offline import measure as measure_with
 from .result import FaceResult, Result
 
-DEFAULT_METHOD = "pos"
+DEFAULT_METHOD = onnx.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
