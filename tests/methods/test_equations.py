@@ -94,7 +94,8 @@ def test_pca_takes_the_component_that_beats(make_trace: TraceMaker) -> None:
 
 
 def test_2sr_is_the_rotation_of_its_paper(make_clip: Callable[..., Clip]) -> None:
-    moments = ssr.second_moments(make_clip(seconds=3.0, size=12).pixels)
+    pixels = make_clip(seconds=3.0, size=12).pixels
+    moments = ssr.second_moments(pixels, ssr.skin_weights(pixels))
     count, length = len(moments), 30
     lam, u = [], []
     for m in moments:

@@ -17,6 +17,7 @@ CITATION = (
 )
 INPUT = "clip"
 WINDOW_S = 1.0  # 20 frames at the paper's 20 fps
+_TINT, _LEVEL = 0.15, 0.4  # how far skin may be from its median colour and brightness, in logarithms
 
 
 def extract(clip: Clip) -> Waveform:
@@ -31,15 +32,16 @@ def extract(clip: Clip) -> Waveform:
     ):
         given = getattr(getattr(clip, "pixels", clip), "shape", type(clip).__name__)
         raise ArgumentError("clip", given, "a Clip with pixels (T,S,S,3) and at least 2 frames")
-    moments = bridge(second_moments(clip.pixels), np.asarray(clip.valid, bool))  # (T,3,3)
-    mean = bridge(_skin_mean(clip.pixels), np.asarray(clip.valid, bool))
+    valid = np.asarray(clip.valid, bool)
+    weights = skin_weights(clip.pixels[valid] if valid.any() else clip.pixels)
+    moments = bridge(second_moments(clip.pixels, weights), valid)  # (T,3,3)
+    mean = bridge(_skin_mean(clip.pixels, weights), valid)
     values = common.upright(rotation(moments, clip.fps), mean, clip.fps)
     return Waveform(values, clip.fps, float(clip.t_s[0]), clip.valid)
 
 
-def second_moments(pixels: ByteArray) -> FloatArray:
-    """(T,3,3) the matrix VᵀV/N of each frame's skin pixels V (N,3), by its weights."""
-    weights = _skin_weights(pixels.shape[1], pixels.shape[2])
+def second_moments(pixels: ByteArray, weights: FloatArray) -> FloatArray:
+    """(T,3,3) the matrix VᵀV/N of each frame's skin pixels V (N,3), by their weights (H·W,)."""
     return np.stack([_moment(frame.reshape(-1, 3).astype(float), weights) for frame in pixels])
 
 
@@ -68,13 +70,23 @@ def _moment(pixels: FloatArray, weights: FloatArray) -> FloatArray:
     return (pixels * weights[:, None]).T @ pixels / weights.sum()
 
 
-def _skin_mean(pixels: ByteArray) -> FloatArray:
-    weights = _skin_weights(pixels.shape[1], pixels.shape[2])
+def _skin_mean(pixels: ByteArray, weights: FloatArray) -> FloatArray:
     return np.stack([weights @ frame.reshape(-1, 3) / weights.sum() for frame in pixels])
 
 
-def _skin_weights(height: int, width: int) -> FloatArray:
-    """(H·W,) 1 inside an ellipse that a face fills in its square crop."""
+def skin_weights(pixels: ByteArray) -> FloatArray:
+    """(H·W,) 1 for the skin: inside an ellipse that a face fills in its square crop, and near its usual colour.
+
+    Hair, eyes and glasses turn the subspace more than blood does.
+    """
+    _, height, width, _ = pixels.shape
     y, x = np.mgrid[0:height, 0:width]
     inside = ((x + 0.5) / width - 0.5) ** 2 / 0.3**2 + ((y + 0.5) / height - 0.5) ** 2 / 0.38**2 <= 1
-    return inside.reshape(-1).astype(float)
+    log = np.log(pixels.mean(0).reshape(-1, 3) + 1.0)  # (H·W,3)
+    inside = inside.reshape(-1)
+    level = log.mean(1)
+    tint = log - level[:, None]
+    off_tint = np.abs(tint - np.median(tint[inside], axis=0)).max(1)
+    off_level = np.abs(level - np.median(level[inside]))
+    skin = inside & (off_tint < _TINT) & (off_level < _LEVEL)
+    return (skin if skin.any() else inside).astype(float)
