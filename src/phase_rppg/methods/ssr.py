@@ -75,7 +75,7 @@ def _skin_mean(pixels: ByteArray, weights: FloatArray) -> FloatArray:
 
 
 def skin_weights(pixels: ByteArray) -> FloatArray:
-    """(H·W,) 1 for the skin: inside an ellipse that a face fills in its square crop, and near its usual colour.
+    """(H·W,) 1 for skin: inside an ellipse that a face fills in its square crop, and near its usual colour.
 
     Hair, eyes and glasses turn the subspace more than blood does.
     """
