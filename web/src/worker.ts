@@ -71,8 +71,9 @@ async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Pro
 
 function seen(person: Person): SeenFace {
   const { side, weights } = person.looked;
-  const top = weights.reduce((highest, weight) => Math.max(highest, weight), 1e-9);
-  return { id: person.track.id, box: person.meter.box, size: side, mask: Uint8Array.from(weights, (w) => (255 * w) / top) };
+  const low = weights.reduce((lowest, weight) => Math.min(lowest, weight), Infinity);
+  const span = Math.max(weights.reduce((highest, weight) => Math.max(highest, weight), 0) - low, 1e-9);
+  return { id: person.track.id, box: person.meter.box, size: side, mask: Uint8Array.from(weights, (w) => (255 * (w - low)) / span) };
 }
 
 async function finish(): Promise<void> {
