@@ -103,7 +103,7 @@ def _table(evaluation: Evaluation) -> Table:
     caption = "every number found │ only what the gate shows; errors in bpm"
     table = Table(title=title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("recording", no_wrap=True)
-    for name in ("n", "MAE", "RMSE", "MAPE", "r", "±5", "shown", "MAE", "RMSE", "±5"):
+    for name in ("n", "MAE", "RMSE", "r", "±5", "shown", "MAE", "±5"):
         table.add_column(name, justify="right", no_wrap=True)
     every = [score(result.rows) for result in evaluation.results]
     for result, scores in zip(evaluation.results, every, strict=True):
@@ -117,7 +117,6 @@ def _table(evaluation: Evaluation) -> Table:
         "",
         "",
         "",
-        "",
         _share(mean["coverage"]),
         _number(mean["gated_mae"]),
     ]
@@ -127,13 +126,13 @@ def _table(evaluation: Evaluation) -> Table:
 
 def _cells(scores: Scores) -> list[str]:
     left, right = scores.ungated, scores.gated
-    all_found, shown = ["–"] * 5, ["–"] * 3
+    all_found, shown = ["–"] * 4, ["–"] * 2
     if left is not None:
         r = left.pearson.value if left.pearson is not None else None
-        errors = [left.mae.value, left.rmse.value, left.mape.value, r]
+        errors = [left.mae.value, left.rmse.value, r]
         all_found = [*map(_number, errors), _share(left.within.value)]
     if right is not None:
-        shown = [_number(right.mae.value), _number(right.rmse.value), _share(right.within.value)]
+        shown = [_number(right.mae.value), _share(right.within.value)]
     return [f"{scores.windows}", *all_found, _share(scores.coverage), *shown]
 
 

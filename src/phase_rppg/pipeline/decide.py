@@ -2,7 +2,7 @@
 
 `p_ok` is P(|error| ≤ 5 bpm), from a logistic model of the window's quality. Its coefficients, the threshold
 and the limits come from data files that `phase calibrate` writes by running the generator's worlds, those
-without a pulse included, through the pipeline; nothing is set by hand in this file.
+without a pulse included, through the pipeline. Nothing that decides is set by hand in this file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import math
 from ..signal.rate import BAND_HZ, Peak
 from ..types import Estimate, NoReading, Quality, Reading, Reason
 from .calibrated import Calibration, load
+
+_MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 
 def features(peak: Peak, quality: Quality) -> dict[str, float]:
@@ -54,7 +56,7 @@ def decide(
     if gated and reason is not None:
         return NoReading(reason, start_s, end_s)
     if gated and p_ok < calibration.threshold:
-        return NoReading(_why(quality, calibration), start_s, end_s, p_ok)
+        return NoReading(_why(quality), start_s, end_s, p_ok)
     half_bpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigma_bpm
     low, high = max(peak.bpm - half_bpm, 60 * BAND_HZ[0]), min(peak.bpm + half_bpm, 60 * BAND_HZ[1])
     return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
@@ -88,17 +90,13 @@ def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | 
         (q.luma < limits.min_luma, Reason.TOO_DARK),
         (q.clipped > limits.max_clipped, Reason.CLIPPED),
         (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
-        (q.background > limits.max_background, Reason.LIGHT_FLICKER),
-        (q.motion > limits.max_motion, Reason.MOTION),
+        (q.background > limits.max_background or q.motion > limits.max_motion, _why(q)),
     )
     return next((reason for failed, reason in checks if failed), None)
 
 
-def _why(q: Quality, calibration: Calibration) -> Reason:
-    """The most likely cause of a window that is not believed."""
-    limits = calibration.limits
-    if q.background > 0.5 * limits.max_background and q.background >= q.motion:
-        return Reason.LIGHT_FLICKER
-    if q.motion > 0.5 * limits.max_motion:
-        return Reason.MOTION
-    return Reason.NO_PULSE
+def _why(q: Quality) -> Reason:
+    """The most likely cause of a line that is not believed: what shows most of the same line."""
+    if max(q.background, q.motion) < _MOST:
+        return Reason.NO_PULSE
+    return Reason.LIGHT_FLICKER if q.background >= q.motion else Reason.MOTION

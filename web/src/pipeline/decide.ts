@@ -5,6 +5,8 @@ import { BAND_HZ, type Peak } from "../signal/rate";
 import type { Quality, Reading, Reason } from "../types";
 import type { Calibration } from "./calibrated";
 
+const MOST = 0.5; // a cause is named when it shows most of the line; it decides only the word, not the refusal
+
 /** The terms of the logistic model; their names are the keys of the data files. */
 export function features(peak: Peak, quality: Quality): Record<string, number> {
   return {
@@ -27,7 +29,7 @@ export function decide(
   if (peak === null) return { reason: reason ?? "NO_PULSE", startS, endS, pOk: 0 };
   const pOk = reason === null ? probability(peak, quality, calibration) : 0;
   if (gated && reason !== null) return { reason, startS, endS, pOk: 0 };
-  if (gated && pOk < calibration.threshold) return { reason: why(quality, calibration), startS, endS, pOk };
+  if (gated && pOk < calibration.threshold) return { reason: why(quality), startS, endS, pOk };
   const halfBpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigmaBpm;
   const low = Math.max(peak.bpm - halfBpm, 60 * BAND_HZ[0]);
   const high = Math.min(peak.bpm + halfBpm, 60 * BAND_HZ[1]);
@@ -57,15 +59,13 @@ function unfit(q: Quality, durationS: number, { limits }: Calibration): Reason |
     [q.luma < limits.min_luma, "TOO_DARK"],
     [q.clipped > limits.max_clipped, "CLIPPED"],
     [q.colourfulness < limits.min_colourfulness, "NO_COLOUR"],
-    [q.background > limits.max_background, "LIGHT_FLICKER"],
-    [q.motion > limits.max_motion, "MOTION"],
+    [q.background > limits.max_background || q.motion > limits.max_motion, why(q)],
   ];
   return checks.find(([failed]) => failed)?.[1] ?? null;
 }
 
-/** The most likely cause of a window that is not believed. */
-function why(q: Quality, { limits }: Calibration): Reason {
-  if (q.background > 0.5 * limits.max_background && q.background >= q.motion) return "LIGHT_FLICKER";
-  if (q.motion > 0.5 * limits.max_motion) return "MOTION";
-  return "NO_PULSE";
+/** The most likely cause of a line that is not believed: what shows most of the same line. */
+function why(q: Quality): Reason {
+  if (Math.max(q.background, q.motion) < MOST) return "NO_PULSE";
+  return q.background >= q.motion ? "LIGHT_FLICKER" : "MOTION";
 }
