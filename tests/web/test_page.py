@@ -43,6 +43,17 @@ def pace(page: Any) -> float:
     return (len(ticks) - 1) * TICK_FRAMES / FPS / ((last - first) / 1000)
 
 
+def assert_reads(page: Any, truth_bpm: float) -> None:
+    """The number is the heart's; where the film stumbles, as soon as a window has run at an even pace."""
+    bpm = wait_for_reading(page)
+    until = time.monotonic() + 60
+    while abs(bpm - truth_bpm * pace(page)) > 2:
+        assert pace(page) < 0.98, f"{bpm} bpm for {truth_bpm:.1f} at full pace"
+        assert time.monotonic() < until, f"{bpm} bpm for {truth_bpm:.1f} at pace {pace(page):.3f}"
+        page.wait_for_timeout(1000)
+        bpm = wait_for_reading(page)
+
+
 def assert_kept_to_itself(page: Any, server: PageServer) -> None:
     assert page.problems == []
     foreign = [url for url in page.requests if not url.startswith((server.url, "blob:"))]
@@ -63,8 +74,7 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         page.goto(server.url)
         page.click("#start")
         page.evaluate(WATCH)
-        bpm = wait_for_reading(page)
-        assert abs(bpm - truth_bpm * pace(page)) <= 2
+        assert_reads(page, truth_bpm)
         shoot(page, "steady-dark")
         until = time.monotonic() + 60  # the film is a loop: sooner or later the face goes
         while (took_ms := page.evaluate("() => window.cleared - window.gone")) != took_ms:  # not a number yet
@@ -108,7 +118,7 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
         page.focus("body")
         page.keyboard.press("s")  # the keyboard starts it
         page.evaluate(WATCH)
-        assert abs(wait_for_reading(page) - truth_bpm * pace(page)) <= 2
+        assert_reads(page, truth_bpm)
         page.keyboard.press("m")
         page.wait_for_timeout(300)
         shoot(page, "steady-phone-light")
