@@ -13,6 +13,8 @@ from types import ModuleType
 
 from .errors import UnknownNameError
 
+DEFAULT_METHOD = "phasenet-stream"  # what measures when nothing else is asked for
+
 _NAME_LINE = re.compile(r"""^NAME(?:\s*:\s*[\w.\[\]]+)?\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 _SINGULAR = {"methods": "method", "datasets": "data set", "nn": "network"}
 

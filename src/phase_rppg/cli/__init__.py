@@ -17,7 +17,6 @@ from .. import registry
 from ..errors import PhaseError
 
 NO_READING = 3
-DEFAULT_METHOD = "phasenet-stream"  # of every command that measures; the same as in pipeline.api
 _INTERRUPTED = 130
 # ClickException, wherever this typer keeps it (newer ones carry their own click).
 _COMMAND_LINE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from . import DEFAULT_METHOD
+from ..registry import DEFAULT_METHOD
 
 NAME = "demo"
 _FRAME = (240, 320)  # height, width

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
-from . import DEFAULT_METHOD
+from ..registry import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from . import DEFAULT_METHOD
+from ..registry import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import registry
 from ..errors import ArgumentError, UnknownNameError, WeightsError
 from ..types import ByteArray, FloatArray
 from .manifest import INPUT, MASK, NEXT, WAVE, Manifest, load_manifest
@@ -14,7 +15,7 @@ from .manifest import INPUT, MASK, NEXT, WAVE, Manifest, load_manifest
 if TYPE_CHECKING:
     import onnxruntime
 
-DEFAULT = "phasenet-stream"
+DEFAULT = registry.DEFAULT_METHOD
 WEIGHTS = Path(__file__).parent / "weights"
 CHUNK = 32  # frames at once: more do not make it faster
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from .. import registry
 from ..errors import UnknownNameError
 from ..infer import onnx
+from ..registry import DEFAULT_METHOD
 from ..types import FrameSource
 from .config import SessionConfig
 from .decide import distrust
 from .offline import measure as measure_with
 from .result import FaceResult, Result
-
-DEFAULT_METHOD = onnx.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
