@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,9 +89,16 @@ def command(
 
 def measure_one(video: Path, order: Order, quiet: bool) -> Result:
     """Measure one video with a progress bar on the terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     from ..pipeline.api import carry_out
+
+    with progress_bar(video, quiet) as tell:
+        return carry_out(video, order, tell)
+
+
+@contextlib.contextmanager
+def progress_bar(video: Path, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar on the terminal; gives the function that takes the seconds reached."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
@@ -98,12 +107,12 @@ def measure_one(video: Path, order: Order, quiet: bool) -> Result:
         TimeRemainingColumn(),
     )
     with Progress(
-        *columns, console=_stderr(), transient=True, disable=quiet or not sys.stderr.isatty()
+        *columns, console=stderr(), transient=True, disable=quiet or not sys.stderr.isatty()
     ) as bar:
         task = bar.add_task(video.name, total=None, at="")
         if not bar.disable:
             bar.update(task, total=_duration_s(video))
-        return carry_out(video, order, lambda s: bar.update(task, completed=s, at=f"{s:.0f} s"))
+        yield lambda s: bar.update(task, completed=s, at=f"{s:.0f} s")
 
 
 def measure_several(
@@ -115,7 +124,7 @@ def measure_several(
     from ..pipeline.batch import Failure, measure_many
 
     done: dict[int, Result | Failure] = {}
-    with Progress(console=_stderr(), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
+    with Progress(console=stderr(), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
         task = bar.add_task(f"{len(files)} videos", total=len(files))
         for position, answer in measure_many(files, order, jobs):
             done[position] = answer
@@ -182,7 +191,7 @@ def print_result(result: Result, *, windows: bool = False, quiet: bool = False) 
         console.print(f"{escape(name)}: [yellow]no reading: {reason} – {ADVICE[reason]}[/yellow]")
     if not quiet:
         for warning in result.warnings:
-            _stderr().print(f"warning: {escape(warning)}", style="yellow")
+            stderr().print(f"warning: {escape(warning)}", style="yellow")
 
 
 def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> None:
@@ -249,7 +258,8 @@ def _duration_s(video: Path) -> float | None:
         return None  # measuring says what is wrong
 
 
-def _stderr() -> Console:
+def stderr() -> Console:
+    """Where progress and warnings go."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)

@@ -79,8 +79,13 @@ def carry_out(
     source = VideoFile(video, order.fps) if isinstance(video, (str, Path)) else video
     result = measure_with(source, config, progress=progress)
     if order.gated and getattr(source, "clock_is_guess", False):
-        return replace(result, faces=tuple(map(_without_readings, result.faces)))
+        return without_readings(result)
     return result
+
+
+def without_readings(result: Result) -> Result:
+    """The result of a video whose clock is a guess: waves may be looked at, rates would be wrong."""
+    return replace(result, faces=tuple(map(_without_readings, result.faces)))
 
 
 def _without_readings(face: FaceResult) -> FaceResult:

@@ -50,6 +50,11 @@ class Meter:
         """The square that is cut out."""
         return self._crop.box
 
+    @property
+    def skin(self) -> FloatArray:
+        """The weights (S,S) of the skin within that square, sum 1; never changed in place."""
+        return self._weights
+
     def look(self, track: Track, rgb: ByteArray) -> None:
         """Take over what the detector found in this frame."""
         moved = track.box != self._face

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from ..errors import VideoError
 from ..face.detect import Detector
 from ..signal import hrv, rate
-from ..types import Estimate, FrameSource, NoReading, Reading, Reason, Waveform
+from ..types import Estimate, Frame, FrameSource, NoReading, Reading, Reason, Waveform
 from .config import SessionConfig
-from .result import Event, FaceResult, Result, WavePiece, WindowResult
+from .gather import Gathered
+from .result import FaceResult, Result, WindowResult
 from .session import Session
 
 MIN_SEEN_S = 2.0  # a face that was seen for less is reported only when there is no other
@@ -25,13 +26,14 @@ def measure(
     *,
     fps: float | None = None,
     progress: Callable[[float], None] | None = None,
+    watch: Callable[[Session, Frame], None] | None = None,
     detector: Detector | None = None,
 ) -> Result:
     """Measure a video file, or any source of frames, and return a `Result`.
 
     `fps` replaces the timestamps of a file by an even clock. `progress` is called with the time reached, in
-    seconds. A file that is damaged at the end is measured as far as it goes, with a warning; a file that
-    cannot be read at all raises a VideoError.
+    seconds, `watch` with the session and the frame it just took in. A file that is damaged at the end is
+    measured as far as it goes, with a warning; a file that cannot be read at all raises a VideoError.
     """
     from ..video.decode import VideoFile
 
@@ -40,7 +42,7 @@ def measure(
     # Decoding starts now, while the detector is loaded. A session keeps no frame, so copies can be saved.
     frames = source.passing_frames() if isinstance(source, VideoFile) else source.frames()
     session = Session(config, detector)
-    collected = _Collector()
+    gathered = Gathered()
     warnings: list[str] = []
     first_s = last_s = None
     try:
@@ -48,34 +50,36 @@ def measure(
             if first_s is None:
                 first_s = frame.t_s
             last_s = frame.t_s
-            collected.take(session.push(frame))
+            gathered.take(session.push(frame))
+            if watch is not None:
+                watch(session, frame)
             if progress is not None:
                 progress(last_s - first_s)
     except VideoError as error:
         if first_s is None:
             raise
         warnings.append(f"{error.problem}; measured up to {_span(first_s, last_s):.1f} s")
-    collected.take(session.finish())
+    gathered.take(session.finish())
     warnings += getattr(source, "notes", [])
     if session.late_frames:
         warnings.append(f"{session.late_frames} frames were not later than the one before: left out")
-    duration_s = _span(first_s, last_s)
-    steps = max(session.frame_count - 1, 0)
-    step_s = duration_s / steps if steps else 0.0
-    faces = collected.faces()
+    duration_s, frame_count, method = _span(first_s, last_s), session.frame_count, session.config.method
+    step_s = duration_s / (frame_count - 1) if frame_count > 1 else 0.0
+    del session, frames  # their memory serves for looking at the whole wave
+    faces = faces_of(gathered)
     return Result(
         video=name,
-        method=session.config.method,
+        method=method,
         duration_s=duration_s + step_s,  # the last frame is shown for one more step
         fps=1 / step_s if step_s else 0.0,
-        frame_count=session.frame_count,
+        frame_count=frame_count,
         faces=faces,
-        reason=None if faces else _why_nobody(session.frame_count),
+        reason=None if faces else _why_nobody(frame_count),
         warnings=tuple(warnings),
     )
 
 
-def summarise(windows: list[WindowResult]) -> Reading:
+def summarise(windows: Sequence[WindowResult]) -> Reading:
     """One reading for all windows of a face: the middle of those that are believed, weighted by `p_ok`."""
     start_s, end_s = windows[0].start_s, windows[-1].end_s
     shown = [w.reading for w in windows if isinstance(w.reading, Estimate)]
@@ -90,55 +94,30 @@ def summarise(windows: list[WindowResult]) -> Reading:
     return Estimate(bpm, low, high, float(np.average([r.p_ok for r in shown])), start_s, end_s)
 
 
-class _Collector:
-    """Gathers what a session says: small results per window, and the one-dimensional wave."""
-
-    def __init__(self) -> None:
-        self._windows: dict[int, list[WindowResult]] = {}
-        self._pieces: dict[int, list[Waveform]] = {}
-
-    def take(self, events: list[Event]) -> None:
-        for event in events:
-            if isinstance(event, WindowResult):
-                self._windows.setdefault(event.face, []).append(event)
-            elif isinstance(event, WavePiece):
-                self._pieces.setdefault(event.face, []).append(event.wave)
-
-    def faces(self) -> tuple[FaceResult, ...]:
-        """The faces, largest (by area and time) first."""
-        found = [self._face(face) for face in self._windows if face in self._pieces]
-        found.sort(key=lambda f: (-(f.face_px**2) * f.seen_s, f.id))
-        long_enough = [f for f in found if f.seen_s >= MIN_SEEN_S]
-        return tuple(long_enough or found[:1])
-
-    def _face(self, face: int) -> FaceResult:
-        windows, wave = self._windows[face], _joined(self._pieces[face])
-        beats_s = _beats(wave, windows)
-        return FaceResult(
-            id=face,
-            summary=summarise(windows),
-            windows=tuple(windows),
-            wave=wave,
-            beats_s=beats_s,
-            hrv=hrv.hrv(beats_s),
-            face_px=float(np.median([w.quality.face_px for w in windows])),
-            seen_s=float(wave.valid.sum() / wave.fps),
-        )
+def faces_of(gathered: Gathered) -> tuple[FaceResult, ...]:
+    """The faces of a whole video, largest (by area and time) first."""
+    found = [_face(gathered, face) for face in gathered.windows if face in gathered.waves]
+    found.sort(key=lambda f: (-(f.face_px**2) * f.seen_s, f.id))
+    long_enough = [f for f in found if f.seen_s >= MIN_SEEN_S]
+    return tuple(long_enough or found[:1])
 
 
-def _joined(pieces: list[Waveform]) -> Waveform:
-    """One wave on one clock; what lies between two pieces was not seen."""
-    fps, start_s = pieces[0].fps, pieces[0].start_s
-    starts = [round((piece.start_s - start_s) * fps) for piece in pieces]
-    count = max(start + len(piece.values) for start, piece in zip(starts, pieces, strict=True))
-    values, valid = np.zeros(count, np.float32), np.zeros(count, bool)
-    for start, piece in zip(starts, pieces, strict=True):
-        values[start : start + len(piece.values)] = piece.values
-        valid[start : start + len(piece.values)] = piece.valid
-    return Waveform(values, fps, start_s, valid)
+def _face(gathered: Gathered, face: int) -> FaceResult:
+    windows, wave = gathered.windows[face], gathered.waves[face].whole()
+    beats_s = _beats(wave, windows)
+    return FaceResult(
+        id=face,
+        summary=summarise(windows),
+        windows=windows,
+        wave=wave,
+        beats_s=beats_s,
+        hrv=hrv.hrv(beats_s),
+        face_px=float(np.median([w.quality.face_px for w in windows])),
+        seen_s=float(wave.valid.sum() / wave.fps),
+    )
 
 
-def _beats(wave: Waveform, windows: list[WindowResult]) -> np.ndarray:
+def _beats(wave: Waveform, windows: Sequence[WindowResult]) -> np.ndarray:
     """Beats where there is a reading, looked for near the rate that was read."""
     shown = [w.reading for w in windows if isinstance(w.reading, Estimate)]
     if not shown:

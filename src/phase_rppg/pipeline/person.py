@@ -52,6 +52,7 @@ class Person:
         self._fed = False  # whether the network has a past
         self._pending: list[ByteArray] = []  # pictures that wait for the network
         self._pending_first = first_tick
+        self.answered = first_tick  # the network has seen the pictures before this tick
 
     def frame(self, rgb: ByteArray, t_s: float, step: Step, background: FloatArray | None) -> None:
         """Take in a frame in which the face is present."""
@@ -135,6 +136,11 @@ class Person:
             self._run_model()
 
     @property
+    def model(self) -> PulseModel | None:
+        """The network as it stands, with what it remembers of this face."""
+        return self._model
+
+    @property
     def first_tick(self) -> int:
         return self._history.start
 
@@ -194,4 +200,5 @@ class Person:
         self._to_skip -= skip
         self._history.add(first + skip, values[skip:], _WAVE)
         self._history.add(first + skip, np.ones(len(values) - skip), _WEIGHT)
+        self.answered = self._pending_first + len(values)
         self._pending.clear()

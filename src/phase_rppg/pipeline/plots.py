@@ -55,7 +55,7 @@ def figure(result: Result) -> Figure:
     grid = fig.subplots(3, columns, squeeze=False)
     for column, face in enumerate(faces):
         window = clearest(face)
-        _draw_wave(grid[0, column], face, window, title=f"face {face.id}: {_short(face)}")
+        _draw_wave(grid[0, column], face, window, title=f"face {face.id}: {short(face)}")
         _draw_spectrum(grid[1, column], face, window)
         _draw_rate(grid[2, column], face, result.duration_s)
     return fig
@@ -89,7 +89,8 @@ def rate_series(face: FaceResult) -> tuple[FloatArray, FloatArray, FloatArray, F
     return table[:, 0], table[:, 1], table[:, 2], table[:, 3]
 
 
-def _short(face: FaceResult) -> str:
+def short(face: FaceResult) -> str:
+    """The reading of a face, without the advice."""
     return line(face).split(" – ")[0]
 
 
@@ -103,9 +104,19 @@ def _cut(wave: Waveform, start_s: float, end_s: float) -> Waveform:
 
 def _draw_wave(axes: Axes, face: FaceResult, window: WindowResult | None, title: str) -> None:
     axes.set_title(title, fontsize=10, color=INK)
+    draw_wave(axes, face, *shown_span(face, window))
+
+
+def shown_span(face: FaceResult, window: WindowResult | None) -> tuple[float, float]:
+    """The part of the wave that one picture shows: from, to, in seconds."""
     middle_s = (window.start_s + window.end_s) / 2 if window is not None else face.wave.start_s
     start_s = max(face.wave.start_s, middle_s - SHOWN_S / 2)
-    wave = _cut(face.wave, start_s, start_s + SHOWN_S)
+    return start_s, start_s + SHOWN_S
+
+
+def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> None:
+    """The wave of a face between two times, with its beats."""
+    wave = _cut(face.wave, start_s, end_s)
     if len(wave.values) > 2:
         values = _pulse_band(wave)
         spread = float(np.max(np.abs(values))) or 1.0

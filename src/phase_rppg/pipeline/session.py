@@ -58,7 +58,7 @@ class Session:
             events += self._start_anew(rgb.shape)
         self.frame_count += 1
         step = self._clock.advance(t_s)
-        shift = max((p.meter.shift for p in self._present()), default=0.0)
+        shift = max((p.meter.shift for p in self.present), default=0.0)
         if self._tracker.due(t_s, shift):
             detections = self._lookout.look(rgb, t_s, self._tracker)
             events += self._take(self._tracker.update(t_s, detections), frame, step)
@@ -94,7 +94,9 @@ class Session:
         self._begin()
         return events
 
-    def _present(self) -> list[Person]:
+    @property
+    def present(self) -> list[Person]:
+        """The faces that are in the picture and measured, as they stand now."""
         return [person for person in self._people.values() if not person.track.lost]
 
     def _take(self, changes: Changes, frame: Frame, step: Step) -> list[Event]:
