@@ -2,9 +2,10 @@
 
     python benchmarks/live_speed.py --minutes 10 --out benchmarks/results/live_speed.json
 
-Headless Chromium runs the page's own worker on one wasm thread. Frames of 640×480 from the generator are sent
-one after the other with timestamps of 30 fps, as fast as the worker takes them, so ten minutes of video need
-less than ten minutes. `frames_per_s` is what that thread could process; the browser draws in other threads.
+Two runs in headless Chromium, with a face of 640×480 from the generator and one wasm thread. In the first the
+page's own worker gets frames as fast as it takes them: `frames_per_s` is what one thread can process. In the
+second the whole page measures a fake camera for so many minutes while its memory is watched, each time after
+the garbage was collected, so that growth means growth.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,19 @@ from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.synth import film as films
 from phase_rppg.web import Asset, PageServer, assets
 
-HEIGHT, WIDTH, LOOP_S = 480, 640, 2.0
+HEIGHT, WIDTH, LOOP_S, FPS = 480, 640, 5.0, 30
+GROWTH_LIMIT_MB = 32  # between the first minute and the last; a leak of one picture per second would be 700
+FLAGS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc", "--enable-precise-memory-info"]
 
-FEED = """async ({ worker, method, frames, width, height }) => {
+# Sends frames to the page's worker, each when the one before is done, and returns the times of each.
+FEED = """async ({ worker, method, frames, warm, width, height }) => {
   const film = new Uint8Array(await (await fetch("./film.rgba")).arrayBuffer());
   const size = width * height * 4, loop = film.length / size;
   const running = new Worker(worker, { type: "module" });
   let settle;
   running.onmessage = ({ data }) => {
     if (data.kind === "failed") settle.failed(new Error(data.problem));
-    if (["ready", "frame", "finished"].includes(data.kind)) settle.done(data);
+    if (["ready", "frame"].includes(data.kind)) settle.done(data);
   };
   const ask = (message, transfer = []) => new Promise((done, failed) => {
     settle = { done, failed };
@@ -40,18 +45,22 @@ FEED = """async ({ worker, method, frames, width, height }) => {
   });
   const { method: name } = await ask({ kind: "load", base: document.baseURI });
   running.postMessage({ kind: "start", method });
-  const took = [], network = [], memory = [];
-  const begun = performance.now();
-  for (let i = 0; i < frames; i++) {
+  const took = [], network = [];
+  let begun = 0;
+  for (let i = 0; i < warm + frames; i++) {
+    if (i === warm) begun = performance.now();
     const rgba = film.slice((i % loop) * size, (i % loop + 1) * size);
     const done = await ask({ kind: "frame", picture: { rgba, width, height }, tS: i / 30 }, [rgba.buffer]);
-    took.push(done.tookMs);
-    network.push(done.networkMs);
-    if (i % 1800 === 300) memory.push((await performance.measureUserAgentSpecificMemory()).bytes / 2 ** 20);
+    if (i >= warm) took.push(done.tookMs), network.push(done.networkMs);
   }
-  memory.push((await performance.measureUserAgentSpecificMemory()).bytes / 2 ** 20);
   running.terminate();
-  return { name, took, network, memory, wallS: (performance.now() - begun) / 1000 };
+  return { name, took, network, wallS: (performance.now() - begun) / 1000 };
+}"""
+
+MEMORY = """async () => {
+  for (let i = 0; i < 3; i++) { gc(); await new Promise((done) => setTimeout(done, 100)); }
+  const whole = await performance.measureUserAgentSpecificMemory();
+  return { heap: performance.memory.usedJSHeapSize / 2 ** 20, page: whole.bytes / 2 ** 20 };
 }"""
 
 
@@ -59,56 +68,115 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=1.0, help="of video")
+    parser.add_argument("--minutes", type=float, default=1.0, help="of watching the memory")
+    parser.add_argument("--frames", type=int, default=1800, help="at full speed")
     parser.add_argument("--method", choices=["pos", "chrom"], help="instead of the network")
     parser.add_argument("--networks", type=Path, default=assets.NETWORKS, help="folder of an export")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = run(options, Path(folder) / "film.rgba")
+        found = run(options, Path(folder))
     print(dump_json(found))
     if options.out:
         write_json(options.out, found)
 
 
-def run(options: argparse.Namespace, film: Path) -> dict[str, Any]:
+def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
-    world = synth.load("studio")
-    made = films.film(world, 7, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed={"motion.kind": "fixed"})
-    with open(film, "wb") as file:
-        for rgb in made.frames():
-            file.write(np.dstack([rgb, np.full((HEIGHT, WIDTH), 255, np.uint8)]).tobytes())
+    rgba, y4m = folder / "film.rgba", folder / "film.y4m"
+    write_film(rgba, y4m)
     files = assets.catalogue(networks=options.networks) | {
-        "film.rgba": Asset("application/octet-stream", film)
+        "film.rgba": Asset("application/octet-stream", rgba)
     }
-    order = {"frames": round(1800 * options.minutes), "width": WIDTH, "height": HEIGHT}
-    order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
-    order |= {"method": options.method} if options.method else {}
+    camera = [
+        "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={y4m}",
+    ]  # fmt: skip
     with PageServer(files, port=0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*FLAGS, *camera])
         page = browser.new_page()
         page.goto(server.url)
-        got = page.evaluate(FEED, order)
+        order: dict[str, Any] = {"frames": options.frames, "warm": 300, "width": WIDTH, "height": HEIGHT}
+        order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
+        order |= {"method": options.method} if options.method else {}
+        fast = page.evaluate(FEED, order)
+        page.goto(server.url + (f"?method={options.method}" if options.method else ""))
+        watched = list(watch(browser, page, options.minutes))
+        version = browser.version
         browser.close()
         server.shutdown()
-    took, network = np.array(got["took"]), np.array(got["network"])
+    first, last = watched[0], watched[-1]
+    growth = {key: round(last[key] - first[key], 1) for key in first if key.endswith("_mb")}
     return {
-        "command": "python benchmarks/live_speed.py",
-        "method": options.method or got["name"],
-        "video_s": order["frames"] / 30,
+        "command": f"python benchmarks/live_speed.py --minutes {options.minutes:g}",
+        "browser": f"Chromium {version}, headless, one wasm thread",
+        "method": options.method or fast["name"],
         "frame_px": [WIDTH, HEIGHT],
-        "ms_per_frame": {
-            "mean": took.mean(),
-            "median": float(np.median(took)),
-            "p95": np.quantile(took, 0.95),
-        },
-        "network_ms_per_frame": float(network.mean()),
-        "frames_per_s": 1000 / float(took.mean()),
-        "memory_mb": [round(value, 1) for value in got["memory"]],
+        "frames": options.frames,
+        "frames_per_s": round(options.frames / fast["wallS"], 1),
+        "ms_per_frame": spread(fast["took"]),
+        "network_ms_per_frame": spread(fast["network"]),
+        "minutes": options.minutes,
+        "memory": watched,
+        "growth": growth,
+        "growth_limit_mb": GROWTH_LIMIT_MB,
+        "steady": all(value <= GROWTH_LIMIT_MB for value in growth.values()),
+    }
+
+
+def write_film(rgba: Path, y4m: Path) -> None:
+    """One still face with an even pulse, as pixels for the worker and as a film for the camera."""
+    import av
+
+    fixed = {"motion.kind": "fixed", "pulse.bpm": 72.0, "pulse.rsa": 0.0, "pulse.hrv_s": 0.0}
+    made = films.film(synth.load("studio"), 7, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed)
+    with open(rgba, "wb") as pixels, open(y4m, "wb") as film:
+        film.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FPS}:1 Ip A1:1 C420jpeg\n".encode())
+        for rgb in made.frames():
+            pixels.write(np.dstack([rgb, np.full((HEIGHT, WIDTH), 255, np.uint8)]).tobytes())
+            picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
+            film.write(b"FRAME\n" + picture.to_ndarray().tobytes())
+
+
+def watch(browser: Any, page: Any, minutes: float) -> Iterator[dict[str, float]]:
+    """The page measures its camera: what it needs after each minute, twice at least."""
+    page.click("#start")
+    page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
+    step_min = min(1.0, minutes / 2)
+    for i in range(1, max(2, round(minutes / step_min)) + 1):
+        page.wait_for_timeout(60_000 * step_min)
+        fps, _, _, ms, *_ = page.inner_text("#facts").split()  # "30 fps · 9 ms per frame …"
+        memory = page.evaluate(MEMORY)
+        yield {
+            "minute": round(i * step_min, 2),
+            "shown_fps": float(fps),
+            "shown_ms_per_frame": float(ms),
+            "js_heap_mb": round(memory["heap"], 1),
+            "page_mb": round(memory["page"], 1),  # the worker and its wasm memory included
+            "renderer_rss_mb": round(renderer_rss_mb(browser), 1),
+        }
+
+
+def renderer_rss_mb(browser: Any) -> float:
+    """Resident memory of the browser's processes that run pages."""
+    session = browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    total_kb = 0
+    for process in processes:
+        if process["type"] == "renderer":
+            status = Path(f"/proc/{process['id']}/status").read_text(encoding="utf-8")
+            total_kb += int(status.split("VmRSS:")[1].split()[0])
+    return total_kb / 1024
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {
+        "mean": round(float(np.mean(values)), 2),
+        "median": round(float(np.median(values)), 2),
+        "p95": round(float(np.quantile(values, 0.95)), 2),
     }
 
 

@@ -7,12 +7,14 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from phase_rppg.web import PAGE, Asset, PageServer, catalogue
+from phase_rppg.web import PAGE, Asset, PageServer, catalogue, export
 
 ROOT = Path(__file__).parent.parent.parent
 # Everything that would talk to the outside is switched off; as root there is no sandbox.
@@ -72,6 +74,32 @@ def serve(built: Path) -> Iterator[Callable[..., PageServer]]:
         server.server_close()
 
 
+@pytest.fixture
+def static(built: Path, tmp_path: Path) -> Iterator[Callable[[Path], str]]:
+    """Export the page and serve it as any static host would: in a folder, with no headers of ours."""
+    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None: ...
+
+    def start(*extra: Path) -> str:
+        site = tmp_path / "host" / "some" / "folder"
+        export(site, built)
+        for file in extra:
+            shutil.copy(file, site)
+        host = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "host"))
+        thread = threading.Thread(target=host.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        running.append((host, thread))
+        return f"http://127.0.0.1:{host.server_port}/some/folder/"
+
+    yield start
+    for host, thread in running:
+        host.shutdown()
+        thread.join()
+        host.server_close()
+
+
 @pytest.fixture(scope="session")
 def playwright(chromium: str) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
@@ -102,7 +130,7 @@ def browse(request: pytest.FixtureRequest, playwright: Any, chromium: str) -> Ca
             browser = request.getfixturevalue("blind_browser")
         else:
             flags = [
-                "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
+                "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=device-count=2",
                 f"--use-file-for-fake-video-capture={y4m}",
             ]  # fmt: skip
             browser = playwright.chromium.launch(executable_path=chromium, args=[*CHROMIUM_FLAGS, *flags])

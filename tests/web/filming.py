@@ -12,9 +12,11 @@ from phase_rppg.synth import film as films
 from phase_rppg.types import ByteArray, FloatArray
 
 HEIGHT, WIDTH, FPS = 180, 240, 30
-# The top left corner is a clock that tests can read: dark and less dark in turn, white when nobody is there.
-CORNER_PX, DARK, LESS_DARK, GONE = 8, 40, 80, 255
-TICK_FRAMES = 30
+# A film for the camera carries its frame numbers on its left edge: in each of three columns a dark block
+# stands at one of eighteen heights, a digit. Blocks only move, so the mean of the background keeps still.
+COLUMN_PX, BLOCK_PX, DIGITS = 5, 10, 3
+BASE = HEIGHT // BLOCK_PX
+DARK, LIGHT = 30, 150
 
 
 def film(
@@ -31,28 +33,34 @@ def film(
     }  # fmt: skip
     made = films.film(synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed)
     frames = [rgb.copy() for rgb in made.frames()]
-    for i, rgb in enumerate(frames):
-        rgb[:CORNER_PX, :CORNER_PX] = LESS_DARK if i // TICK_FRAMES % 2 else DARK
     return frames, made.t_s, float(np.mean(made.bpm(made.t_s)))
 
 
 def empty(seconds: float) -> list[ByteArray]:
-    """A wall with noise and the mark of absence."""
+    """A wall with noise."""
     rng = np.random.default_rng(5)
-    shape = (round(seconds * FPS), HEIGHT, WIDTH, 3)
-    frames = list(rng.integers(70, 90, shape, dtype=np.uint8))
-    for rgb in frames:
-        rgb[:CORNER_PX, :CORNER_PX] = GONE
-    return frames
+    return list(rng.integers(70, 90, (round(seconds * FPS), HEIGHT, WIDTH, 3), dtype=np.uint8))
+
+
+def numbered(rgb: ByteArray, number: int) -> ByteArray:
+    """The picture with its number on the left edge."""
+    rgb = rgb.copy()
+    rgb[:, : DIGITS * COLUMN_PX] = LIGHT
+    for place in range(DIGITS):
+        top = number // BASE**place % BASE * BLOCK_PX
+        rgb[top : top + BLOCK_PX, place * COLUMN_PX : (place + 1) * COLUMN_PX] = DARK
+    return rgb
 
 
 def write_y4m(path: Path, frames: Iterable[ByteArray]) -> Path:
-    """An uncompressed film as Chromium's fake camera reads it; it plays in a loop at 30 fps."""
+    """An uncompressed film as Chromium's fake camera reads it; it plays in a loop at 30 fps, numbered."""
     import av
 
     with open(path, "wb") as file:
         file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FPS}:1 Ip A1:1 C420jpeg\n".encode())
-        for rgb in frames:
-            picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
+        for number, rgb in enumerate(frames):
+            picture = av.VideoFrame.from_ndarray(numbered(rgb, number), format="rgb24").reformat(
+                format="yuv420p"
+            )
             file.write(b"FRAME\n" + picture.to_ndarray().tobytes())
     return path

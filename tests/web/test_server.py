@@ -207,3 +207,27 @@ def test_an_export_to_an_impossible_place_is_one_line(
     assert run(["live", "--export", str(tmp_path / "file")]) == 4
     assert run(["live", "--export", str(tmp_path / "file" / "below")]) == 4
     assert all("cannot write" in line for line in capsys.readouterr().err.splitlines())
+
+
+def test_the_command_without_a_built_page_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("phase_rppg.web.catalogue", lambda: assets.catalogue(tmp_path))
+    assert run(["live", "--no-open"]) == 4
+    assert "scripts/build-web" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["--no-open"]])
+def test_the_command_prints_its_address_and_opens_it_unless_told_not_to(
+    flags: list[str], page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(server: PageServer) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    monkeypatch.setattr("phase_rppg.web.catalogue", lambda: assets.catalogue(page))
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(PageServer, "serve_forever", interrupted)
+    assert run(["live", "--port", "0", *flags]) == 0
+    address = next(word for word in capsys.readouterr().out.split() if word.startswith("http://127.0.0.1:"))
+    assert opened == ([] if flags else [address])

@@ -12,6 +12,7 @@ export class Engine {
   onLoading: (share: number) => void = () => undefined;
   onFailed: (problem: string) => void = () => undefined;
   private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private loaded = false;
   private loading: Promise<{ method: string; about: string }> | null = null;
   private settleLoad: { done(ready: { method: string; about: string }): void; failed(error: Error): void } | null = null;
   private settleFinish: ((finished: Finished) => void) | null = null;
@@ -55,13 +56,16 @@ export class Engine {
   private hear(message: FromWorker): void {
     switch (message.kind) {
       case "loading": return this.onLoading(message.share);
-      case "ready": return this.settleLoad?.done(message);
+      case "ready":
+        this.loaded = true;
+        return this.settleLoad?.done(message);
       case "frame":
         this.inFlight = Math.max(0, this.inFlight - 1);
         return this.onFrame(message);
       case "finished": return this.settleFinish?.(message);
       case "failed":
         this.settleLoad?.failed(new Error(message.problem));
+        if (!this.loaded) this.loading = null; // the next start tries again
         return this.onFailed(message.problem);
     }
   }

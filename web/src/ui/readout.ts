@@ -1,7 +1,7 @@
 /** From events to what is shown: a number, or an honest none. Nothing here touches the document. */
 
 import type { Event, WindowResult } from "../pipeline/result";
-import { isEstimate } from "../types";
+import { isEstimate, type Reason } from "../types";
 import { ADVICE, hint } from "./words";
 
 export type Mood = "idle" | "loading" | "searching" | "measuring" | "steady" | "unsure" | "none";
@@ -14,11 +14,19 @@ export interface Shown {
   readonly high: number | null;
   readonly share: number; // 0–1: how sure, or while measuring how much is there
   readonly guidance: string;
+  readonly reason?: Reason; // why there is no number, when the gate refused it
 }
+
+/** A state without a number. */
+export const note = (mood: Mood, label: string, guidance: string, reason?: Reason): Shown =>
+  ({ mood, label, guidance, reason, bpm: null, low: null, high: null, share: 0 });
 
 const STEADY_WINDOWS = 3; // so many readings in a row …
 const STEADY_BPM = 5; // … that agree within this are a steady rate
 const NEEDED_S = 10; // of a face, before the first window is full
+const PAUSE_S = 2; // after a longer pause of the picture the number before it is no longer true
+
+const FILLING: ReadonlySet<Reason> = new Set(["FACE_LOST", "NO_FACE", "TOO_SHORT", "BAD_TIMESTAMPS"]); // a window that is not full yet
 
 /** Remembers the last few windows of the face that is in view, and forgets them when it goes. */
 export class Readout {
@@ -27,27 +35,31 @@ export class Readout {
   private recent: WindowResult[] = [];
   private nowS = 0;
 
-  /** Take in what one frame brought. */
-  take(events: readonly Event[], tS: number): void {
+  /** Take in what one frame brought, and who is in the picture now. */
+  take(events: readonly Event[], tS: number, present: readonly number[]): void {
+    if (tS - this.nowS > PAUSE_S) {
+      this.recent = [];
+      this.facedS = tS;
+    }
     this.nowS = tS;
     for (const event of events) {
       if (event.kind === "face") this.seen(event.face, event.change, event.tS);
       if (event.kind === "window" && event.face === this.face) this.recent = [...this.recent, event].slice(-STEADY_WINDOWS);
     }
+    if (this.face !== null && !present.includes(this.face)) this.forget(); // the picture changed its shape: everything begins anew
   }
 
   get shown(): Shown {
-    const none = { bpm: null, low: null, high: null, share: 0 };
-    if (this.face === null) return { ...none, mood: "searching", label: "no face", guidance: ADVICE.NO_FACE };
+    if (this.face === null) return note("searching", "no face", ADVICE.NO_FACE, "NO_FACE");
     const last = this.recent[this.recent.length - 1];
     const facedForS = this.nowS - this.facedS;
-    const early = !last || (!isEstimate(last.reading) && facedForS < NEEDED_S && ["FACE_LOST", "NO_FACE", "TOO_SHORT"].includes(last.reading.reason));
+    const early = !last || (!isEstimate(last.reading) && facedForS < NEEDED_S && FILLING.has(last.reading.reason));
     if (early) {
       const togo = Math.max(1, Math.ceil(NEEDED_S - facedForS));
-      return { ...none, mood: "measuring", label: "measuring", share: Math.min(1, facedForS / NEEDED_S), guidance: `Hold still: ${togo} s to go.` };
+      return { ...note("measuring", "measuring", `Hold still: ${togo} s to go.`), share: Math.min(1, facedForS / NEEDED_S) };
     }
     const { reading, quality } = last;
-    if (!isEstimate(reading)) return { ...none, mood: "none", label: "no reading", guidance: ADVICE[reading.reason], share: reading.pOk };
+    if (!isEstimate(reading)) return { ...note("none", "no reading", ADVICE[reading.reason], reading.reason), share: reading.pOk };
     const steady = this.isSteady();
     return {
       mood: steady ? "steady" : "unsure",
@@ -67,9 +79,19 @@ export class Readout {
       this.face = face;
       this.facedS = tS;
       this.recent = [];
-    } else if (face === this.face) {
-      this.face = null;
-      this.recent = [];
-    }
+    } else if (face === this.face) this.forget();
   }
+
+  private forget(): void {
+    this.face = null;
+    this.recent = [];
+  }
+}
+
+/** The same in words for those who listen: a voice need not read every second, so the number is rounded while it moves. */
+export function spoken({ mood, label, bpm, guidance }: Shown): string {
+  if (mood === "measuring") return "Measuring. Hold still.";
+  if (bpm === null || mood === "unsure") return `${label}. ${guidance}`;
+  if (label !== "steady") return `${label}: ${Math.round(bpm)} beats per minute. ${guidance}`;
+  return `Steady at ${Math.round(bpm / 5) * 5} beats per minute, roughly.`;
 }

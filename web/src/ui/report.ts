@@ -17,8 +17,9 @@ function element(tag: string, children: readonly Child[] = [], className = ""): 
 /** Everything that was found in one video. */
 export function report(result: Result): HTMLElement[] {
   const title = element("p", [`${result.video} · ${clock(result.durationS)} · ${result.method}`]);
-  if (result.faces.length === 0) return [title, element("p", [`No reading: ${ADVICE.NO_FACE}`], "summary")];
-  return [title, ...result.faces.flatMap((face) => faceReport(face, result.faces.length > 1))];
+  const warnings = result.warnings.map((warning) => element("p", [`Careful: ${warning}.`]));
+  if (result.faces.length === 0) return [title, ...warnings, element("p", [`No reading: ${ADVICE.NO_FACE}`], "summary")];
+  return [title, ...warnings, ...result.faces.flatMap((face) => faceReport(face, result.faces.length > 1))];
 }
 
 function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
@@ -43,12 +44,18 @@ function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
     element("td", [peak ? `${peak.snrDb.toFixed(1)} dB` : "–"]),
     element("td", [isEstimate(reading) ? "" : ADVICE[reading.reason]]),
   ]));
-  const header = element("tr", ["window", "bpm", "sure", "SNR", "why not"].map((name) => element("th", [name])));
+  const header = element("tr", ["window", "bpm", "sure", "SNR", "why not"].map(heading));
   const table = element("div", [element("table", [element("thead", [header]), element("tbody", rows)])], "scroll");
   table.tabIndex = 0; // scrolls by keyboard
   table.setAttribute("role", "region");
   table.setAttribute("aria-label", "Readings of all windows");
   return [...(named ? [element("h3", [`Face ${face.id + 1}`])] : []), element("p", head, "summary"), list, table];
+}
+
+function heading(name: string): HTMLElement {
+  const cell = element("th", [name]);
+  cell.setAttribute("scope", "col");
+  return cell;
 }
 
 const unit = (value: number | null | undefined, name: string): string | null =>

@@ -4,7 +4,7 @@ import type { Result } from "../pipeline/document";
 import type { CameraChoice } from "../capture/camera";
 import { Overlay } from "./overlay";
 import { Plots } from "./plots";
-import type { Shown } from "./readout";
+import { type Shown, spoken } from "./readout";
 import { report } from "./report";
 
 const $ = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
@@ -33,6 +33,7 @@ export class View {
   show(shown: Shown): void {
     const reading = $("reading");
     reading.dataset.state = shown.mood;
+    reading.dataset.reason = shown.reason ?? "";
     $("state").textContent = shown.label;
     $("bpm").textContent = shown.bpm === null ? "––" : String(Math.round(shown.bpm));
     $("interval").textContent = shown.low === null || shown.high === null ? "\u00a0"
@@ -40,9 +41,7 @@ export class View {
     $("confidence").style.width = `${Math.round(100 * shown.share)}%`;
     $("guidance").textContent = shown.guidance;
     if (shown.bpm !== null) $("heart").style.setProperty("--beat", `${(60 / shown.bpm).toFixed(2)}s`);
-    // A voice need not read every second: the state and its sentence, and the number only when it becomes steady.
-    const words = shown.mood === "measuring" ? "Measuring. Hold still."
-      : shown.mood === "steady" ? `Steady at ${Math.round((shown.bpm ?? 0) / 5) * 5} beats per minute, roughly.` : `${shown.label}. ${shown.guidance}`;
+    const words = spoken(shown);
     if (words !== this.announced) $("announce").textContent = this.announced = words;
   }
 
@@ -51,18 +50,18 @@ export class View {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  facts(fps: number, tookMs: number, networkMs: number): void {
-    $("facts").textContent = `${fps.toFixed(0)} fps · ${tookMs.toFixed(0)} ms per frame (network ${networkMs.toFixed(0)})`;
+  facts(pace: { readonly fps: number; readonly tookMs: number; readonly networkMs: number } | null): void {
+    $("facts").textContent = pace ? `${pace.fps.toFixed(0)} fps · ${pace.tookMs.toFixed(0)} ms per frame (network ${pace.networkMs.toFixed(0)})` : "";
   }
 
   running(kind: "camera" | "file" | null): void {
     $("empty").hidden = kind !== null;
     this.screen.classList.toggle("mirrored", kind === "camera");
     this.start.textContent = kind ? "Stop" : "Start camera";
-    this.start.setAttribute("aria-pressed", String(kind !== null));
-    this.open.disabled = this.camera.disabled = kind !== null;
+    this.open.disabled = kind !== null;
+    this.camera.disabled = kind === "file";
     if (kind === null) {
-      $("facts").textContent = "";
+      this.facts(null);
       this.overlay.clear();
       this.progress(null);
     } else {
@@ -115,7 +114,7 @@ export class View {
   }
 
   private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
     const action = { s: this.start, o: this.open, m: this.mask }[event.key.toLowerCase()];
     action?.click();
   }

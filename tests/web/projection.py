@@ -1,0 +1,133 @@
+"""How the fake camera's film really ran, so that tests can judge the page and not the computer.
+
+The camera never skips a frame: on a busy machine the film, and the heart in it, run slower and less evenly
+than they were made. Every frame carries its number, so a test knows which beat the page saw at which time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .filming import BASE, BLOCK_PX, COLUMN_PX, DIGITS, FPS, HEIGHT, WIDTH
+
+WINDOW_S = 11.5  # what a number on the page rests on: its window, and the time to show it
+EVEN_BEATS = 0.12  # a film that strays by less from a constant pace is judged
+FAIR_FPS = 20  # frames per second that the page must have got
+PROMISED_S = 30  # within which an even film must give a steady number
+PATIENCE_S = 240  # for a film to run evenly at all
+
+# Notes number and time of every shown frame, with what the page shows beside it.
+WATCH = """() => {
+  const [base, block, column, digits, width, height] = %s;
+  const canvas = new OffscreenCanvas(digits * column, height);
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const video = document.querySelector("#video");
+  window.seen = [];
+  const digit = (data, place) => {
+    const middle = place * column + (column >> 1);
+    const level = (at) => data[4 * ((at * block + block / 2) * canvas.width + middle)];
+    return [...Array(base).keys()].reduce((best, at) => (level(at) < level(best) ? at : best), 0);
+  };
+  const look = () => {
+    video.requestVideoFrameCallback(look);
+    let frame;
+    try { frame = new VideoFrame(video); } catch { return; }
+    context.drawImage(frame, 0, 0, width, height);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    let number = 0;
+    for (let place = digits - 1; place >= 0; place--) number = number * base + digit(data, place);
+    const shown = parseFloat(document.querySelector("#bpm").textContent);
+    window.seen.push([frame.timestamp / 1e6, performance.now() / 1000, number, shown || 0]);
+    frame.close();
+    if (window.seen.length > 4000) window.seen.shift();
+  };
+  video.requestVideoFrameCallback(look);
+}""" % [BASE, BLOCK_PX, COLUMN_PX, DIGITS, WIDTH, HEIGHT]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The film during one window of the page."""
+
+    bpm: float  # the heart's rate as the page saw it
+    wobble_beats: float  # how far its beats strayed from that rate
+    fps: float  # frames that the page got
+
+    @property
+    def fair(self) -> bool:
+        return self.wobble_beats <= EVEN_BEATS and self.fps >= FAIR_FPS
+
+
+def page_fps(page: Any) -> float:
+    """Frames per second as the page tells them; 0 before it does."""
+    words = page.inner_text("#facts").split()
+    return float(words[0]) if words else 0.0
+
+
+def pace(page: Any, truth_bpm: float, frame_count: int, faces: int) -> Pace | None:
+    """How the film ran during the last window, None before that is full; its first frames show a face."""
+    seen = np.array(page.evaluate("() => window.seen ?? []")).reshape(-1, 4)
+    if len(seen) < 2 or seen[-1, 0] - seen[0, 0] < WINDOW_S:
+        return None
+    seen = seen[seen[:, 0] >= seen[-1, 0] - WINDOW_S]
+    if (seen[:, 2] >= faces).any():
+        return Pace(0.0, np.inf, page_fps(page))  # nobody's heart
+    steps = np.diff(seen[:, 2]) % frame_count  # the film is a loop
+    beats = np.concatenate([[0.0], np.cumsum(steps)]) / FPS * truth_bpm / 60
+    slope, start = np.polyfit(seen[:, 0], beats, 1)
+    wobble = float(np.abs(beats - start - slope * seen[:, 0]).max())
+    return Pace(60 * float(slope), wobble, page_fps(page))
+
+
+def read(page: Any, truth_bpm: float, frame_count: int, faces: int | None = None) -> float:
+    """The page's steady number: it must be the heart's within 2 bpm, and there within 30 s of an even film.
+
+    While the film stumbles nothing is asked of the page, and the waiting goes on.
+    """
+    begun = fair_since = time.monotonic()
+    ran: Pace | None = None
+    while (now := time.monotonic()) - begun < PATIENCE_S:
+        ran = pace(page, truth_bpm, frame_count, faces or frame_count)
+        mood, bpm = page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
+        if ran is not None and not ran.fair:
+            fair_since = now
+        if ran is not None and ran.fair and mood == "steady":
+            assert abs(float(bpm) - ran.bpm) <= 2, f"{bpm} bpm for {ran}"
+            return float(bpm)
+        said = page.inner_text("#reading")
+        assert now - fair_since < PROMISED_S, (
+            f"no steady number within {PROMISED_S} s of an even film: {said}"
+        )
+        page.wait_for_timeout(500)
+    raise AssertionError(
+        f"this computer is too busy: the film never ran evenly in {PATIENCE_S} s, last {ran}"
+    )
+
+
+def wait(page: Any, ready: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Look again and again until something is so."""
+    until = time.monotonic() + patience_s
+    while not ready():
+        assert time.monotonic() < until, f"{what} did not happen within {patience_s} s"
+        page.wait_for_timeout(200)
+
+
+def clearing_s(page: Any, first_empty: int) -> float | None:
+    """Seconds from the first frame without a face to the number's end, where the film ran at full pace."""
+    seen = np.array(page.evaluate("() => window.seen")).reshape(-1, 4)
+    gone = seen[:, 2] >= first_empty
+    for start in np.flatnonzero(gone[1:] & ~gone[:-1] & (seen[:-1, 3] > 0))[::-1] + 1:
+        cleared = np.flatnonzero(seen[start:, 3] == 0)
+        if cleared.size == 0:
+            continue
+        stop = start + cleared[0]
+        took_s = float(seen[stop, 1] - seen[start, 1])
+        film_s = float(seen[stop, 2] - seen[start, 2]) / FPS
+        if film_s >= 0.9 * took_s:
+            return took_s
+    return None
