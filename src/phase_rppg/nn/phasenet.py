@@ -240,15 +240,21 @@ class PhaseNet(nn.Module):
         started = (state.front.weight > 0).to(x.dtype)
         z, mask, last = self.filter(x, state.z, started, batch)  # z (B,T,outputs)
         mask = mask.reshape(batch, -1, *(int(n) for n in mask.shape[1:]))
+        wave, latent, bank, tcn = self.read(z, state.bank, state.tcn)
+        output = Output(wave, latent, mask, z[:, :, : self.filter.width])
+        return State(front, tuple(est), last, bank, tcn), output
+
+    def read(
+        self, z: Tensor, bank: Tensor | None, tcn: tuple[Tensor, ...]
+    ) -> tuple[Tensor, Tensor, Tensor | None, tuple[Tensor, ...]]:
+        """The temporal part: z' (B,T,outputs) and its memory -> wave (B,T), latent (B,T,D), new memory."""
         y = self.mix(self.norm(z.transpose(1, 2)[:, :, None]))  # (B,hidden,1,T)
-        bank, tcn = state.bank, state.tcn
         if self.bank is not None and bank is not None:
             y, bank = self.bank(y, bank)
         if self.tcn is not None:
             y, tcn = self.tcn(y, tcn)
         wave = self.head(y)[:, 0, 0]  # (B,1,1,T) -> (B,T)
-        output = Output(wave, y[:, :, 0].transpose(1, 2), mask, z[:, :, : self.filter.width])
-        return State(front, tuple(est), last, bank, tcn), output
+        return wave, y[:, :, 0].transpose(1, 2), bank, tcn
 
 
 def configure(base: PhaseNetConfig, preset: str, overrides: dict[str, Any]) -> PhaseNetConfig:

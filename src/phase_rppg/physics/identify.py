@@ -44,15 +44,20 @@ class Identification:
         return self.oscillator.omega
 
 
-def identify_forced(values: FloatArray, forces: FloatArray, fps: float) -> Identification:
-    """Find the oscillator that these known forces (J,T) or (T,) turn into the waveform (T,)."""
+def identify_forced(
+    values: FloatArray, forces: FloatArray, fps: float, *, offset: bool = True
+) -> Identification:
+    """Find the oscillator that these known forces (J,T) or (T,) turn into the waveform (T,).
+
+    Without an offset the waveform rests at zero, and R² counts from there.
+    """
     wave = signal_1d("values", values, MIN_SAMPLES)
     drive = np.atleast_2d(np.asarray(forces, dtype=np.float64))
     if drive.ndim != 2 or drive.shape[1] != len(wave) or not np.isfinite(drive).all() or not drive.any():
         raise ArgumentError(
             "forces", f"shape {drive.shape}", f"finite, not all zero, ({len(wave)},) or (J,T)"
         )
-    return _fit(wave, fps, lambda _: drive, delays_s=(0.0,))
+    return _fit(wave, fps, lambda _: drive, delays_s=(0.0,), offset=offset)
 
 
 def identify_free(values: FloatArray, fps: float) -> Identification:
@@ -94,10 +99,11 @@ def _fit(
     fps: float,
     forces: Callable[[float], FloatArray],
     delays_s: Sequence[float] | FloatArray,
+    offset: bool = True,
 ) -> Identification:
     """Fit α, ω and, when several delays are to be tried, the delay; `forces(delay)` is (J, history + T)."""
     dt_s = 1 / positive("fps", fps, "frames per second")
-    spread = float(np.sum((wave - wave.mean()) ** 2))
+    spread = float(np.sum((wave - wave.mean()) ** 2 if offset else wave**2))
     if spread <= 1e-24 * max(float(np.sum(wave**2)), 1e-280):
         raise ArgumentError("values", "a constant", "a waveform that moves")
 
@@ -107,7 +113,7 @@ def _fit(
         drive = forces(float(x[2]) if len(x) > 2 else delays_s[0])
         kernel = oscillator.kernel(drive.shape[1]) * oscillator.omega**2  # steady gain 1: well scaled
         answers = [convolve(kernel, row)[-len(wave) :] for row in drive]
-        columns = np.stack([np.ones(len(wave)), *answers], axis=1)  # (T,1+J)
+        columns = np.stack([np.full(len(wave), float(offset)), *answers], axis=1)  # (T,1+J)
         scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         coefficients = np.linalg.lstsq(columns / scale, wave, rcond=None)[0] / scale
         return oscillator, coefficients, columns @ coefficients

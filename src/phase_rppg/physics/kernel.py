@@ -1,0 +1,116 @@
+"""Is a learnt filter an oscillator? Its leading impulse responses, and the damped oscillator nearest to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..types import FloatArray
+from . import fir
+from .identify import MIN_SAMPLES, Identification, identify_forced
+from .oscillator import Oscillator, positive, signal_1d
+
+EPS = 0.05  # of a filter's whole weight that its effective length may miss
+MAX_DELAY_S = 0.6  # an answer may come this late
+_REFINED = 2  # delays that are looked at closely
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Component:
+    """One way in which the filter answers, and the oscillator that is most like it."""
+
+    share: float  # 0–1 of the filter's energy
+    kernel: FloatArray  # (L,) impulse response, lag 0 first, largest value positive
+    features: FloatArray  # (C,) by which mixture of the inputs it is driven, norm 1
+    fit: Identification  # from a push at `delay_frames` on
+    delay_frames: int  # the oscillator rests so long before it answers
+
+    @property
+    def explained(self) -> float:
+        """R² of the damped oscillator: 1 is perfect, 0 is no better than nothing."""
+        return self.fit.explained
+
+    @property
+    def hz(self) -> float:
+        """The natural frequency ω / 2π."""
+        return self.fit.omega / (2 * np.pi)
+
+    @property
+    def effective_frames(self) -> int:
+        """Lags that hold all but EPS of the kernel's weight Σ|h|."""
+        return effective_frames(self.kernel)
+
+    @property
+    def needed_frames(self) -> int:
+        """The same of the fitted oscillator, delay included."""
+        errors = fir.truncation_errors(self.fit.oscillator, self.bound_frames, self._force_bound)
+        return self.delay_frames + max(int(np.argmax(errors <= EPS)), 1)
+
+    @property
+    def bound_frames(self) -> int:
+        """The length that Proposition 2 guarantees to be enough for it, delay included."""
+        return self.delay_frames + fir.fir_length(self.fit.oscillator, EPS, self._force_bound)
+
+    @property
+    def _force_bound(self) -> float:
+        """The force under which the worst answer is 1, so that EPS is a share of it."""
+        return 1 / fir.truncation_error(self.fit.oscillator, 0, 1.0)
+
+
+def components(jacobian: FloatArray, fps: float, count: int = 3) -> list[Component]:
+    """The leading `count` impulse responses of a filter (C,L), features by lags, each with its oscillator.
+
+    They are the singular vectors: jacobian[c,m] = Σ_k features_k[c] · kernel_k[m].
+    """
+    table = np.asarray(jacobian, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < MIN_SAMPLES or not np.isfinite(table).all() or not table.any():
+        accepted = f"finite, not all zero, (C,L) with L ≥ {MIN_SAMPLES}"
+        raise ArgumentError("jacobian", f"shape {table.shape}", accepted)
+    left, size, right = np.linalg.svd(table, full_matrices=False)
+    energy = size**2 / np.sum(size**2)
+    found = []
+    for k in range(min(count, int(np.sum(energy > 1e-9)))):
+        sign = np.sign(right[k, np.argmax(np.abs(right[k]))])
+        kernel, features = sign * size[k] * right[k], sign * left[:, k]
+        fit, delay_frames = nearest_oscillator(kernel, fps)
+        found.append(Component(float(energy[k]), kernel, features, fit, delay_frames))
+    return found
+
+
+def nearest_oscillator(kernel: FloatArray, fps: float) -> tuple[Identification, int]:
+    """The damped oscillator most like an impulse response (L,), and after how many frames it begins.
+
+    It rests until then; its first position and velocity are free, as the network may begin with either.
+    """
+    taps = signal_1d("kernel", kernel, MIN_SAMPLES)
+    latest = min(round(MAX_DELAY_S * positive("fps", fps)), len(taps) - MIN_SAMPLES)
+    delays = list(range(max(latest, 0) + 1))
+    likely = sorted(delays, key=lambda delay: _coarse_residual(taps, fps, delay))[:_REFINED]
+    fits = []
+    for delay in likely:
+        pushes = np.zeros((2, len(taps)))
+        pushes[0, delay] = pushes[1, delay + 1] = 1.0
+        fits.append((identify_forced(taps, pushes, fps, offset=False), delay))
+    return max(fits, key=lambda pair: pair[0].explained)
+
+
+def _coarse_residual(taps: FloatArray, fps: float, delay: int) -> float:
+    """What the best oscillator of a coarse grid leaves of the kernel, when it begins after `delay` frames."""
+    tail = taps[delay:]
+    explained = 0.0
+    for hz in np.geomspace(0.4, 0.27 * fps, 14):
+        for ratio in (0.05, 0.2, 0.5, 1.1):
+            g = Oscillator(4 * np.pi * ratio * hz, 2 * np.pi * hz, 1 / fps).kernel(len(tail))
+            pushed = np.stack([g, np.concatenate([[0.0], g[:-1]])], axis=1)  # (n,2)
+            basis = np.linalg.qr(pushed)[0]
+            explained = max(explained, float(np.sum((basis.T @ tail) ** 2)))
+    return float(np.sum(taps**2)) - explained
+
+
+def effective_frames(kernel: FloatArray, eps: float = EPS) -> int:
+    """How many lags hold all but a share `eps` of Σ|h|."""
+    weight = np.abs(signal_1d("kernel", kernel))
+    held = np.cumsum(weight) / np.sum(weight)
+    return int(np.argmax(held >= 1 - eps)) + 1
