@@ -1,51 +1,64 @@
-"""POS and CHROM in the pipeline against plain ones: the same recordings, windows and rate estimator.
+"""POS and CHROM in the pipeline against plain ones: the same recordings, windows and rate estimators.
 
-    python benchmarks/real_clips.py ROOT [--out results.json]
+    python benchmarks/real_clips.py ROOT [--out results.json] [--cache DIR]
+
+Every window with a reference counts (full coverage); the pipeline's windows also as the gate shows them. Two
+conventions: `ours` is the interpolated peak for the plain wave and the pipeline's own number (its path over
+time included), `toolbox` is the field's padded periodogram on both waves and on the reference. With --cache
+an interrupted run goes on where it stopped, as long as the code is the same.
 
 ROOT holds `ubfc_rppg/` (in its own layout) and, if there is one, `pure/` with its recordings as folders or as
 single videos `pure_SS-TT_*.mp4` beside them. The plain implementation is what most people would write: the
-face box of the first frame enlarged ×1.5 and held, the mean of all its pixels, the equations of the paper.
+face box of the first frame, held, the mean of all its pixels, the equations of the paper. "×1.5" is the same
+with the box enlarged as the field's toolboxes do.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import phase_rppg
 from phase_rppg import registry
-from phase_rppg.datasets import base, crew, generic, reference
+from phase_rppg.datasets import base, generic, reference
 from phase_rppg.evaluate import metrics, protocol
 from phase_rppg.face.detect import Detector
-from phase_rppg.fileio import dump_json, write_json
+from phase_rppg.fileio import dump_json, read_json, write_json
+from phase_rppg.pipeline.api import Order, carry_out
 from phase_rppg.signal import rate, resample
-from phase_rppg.types import FrameSource, Waveform
+from phase_rppg.types import FrameSource, Recording, Waveform
 
 WINDOW_S, STEP_S, FPS = 10.0, 1.0, 30.0
-BOX_SCALE = 1.5
+BOX_SCALES = {"": 1.0, " ×1.5": 1.5}
 PLAIN_WINDOW_S = 1.6
 
 
-def plain_trace(video: FrameSource) -> tuple[np.ndarray, np.ndarray]:
-    """Frame times (T,) and mean colours (T,3) of the enlarged box of the first frame."""
-    rows: slice | None = None
-    columns: slice | None = None
-    t_s, colours = [], []
+def plain_traces(video: FrameSource) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Frame times (T,) and, for each size of the box, the mean colours (T,3) inside the first frame's box."""
+    boxes: dict[str, tuple[slice, slice]] = {}
+    t_s: list[float] = []
+    colours: dict[str, list[np.ndarray]] = {name: [] for name in BOX_SCALES}
     for frame in video.frames():
-        if rows is None or columns is None:
+        if not boxes:
             found = Detector().detect(frame.rgb)
             x, y, width, height = max(found, key=lambda d: d.box[2] * d.box[3]).box
-            centre_x, centre_y = x + width / 2, y + height / 2
-            half_x, half_y = BOX_SCALE * width / 2, BOX_SCALE * height / 2
-            rows = slice(max(0, round(centre_y - half_y)), round(centre_y + half_y))
-            columns = slice(max(0, round(centre_x - half_x)), round(centre_x + half_x))
+            for name, scale in BOX_SCALES.items():
+                half_x, half_y = scale * width / 2, scale * height / 2
+                boxes[name] = (
+                    slice(max(0, round(y + height / 2 - half_y)), round(y + height / 2 + half_y)),
+                    slice(max(0, round(x + width / 2 - half_x)), round(x + width / 2 + half_x)),
+                )
         t_s.append(frame.t_s)
-        colours.append(frame.rgb[rows, columns].mean((0, 1)))
-    return np.array(t_s), np.array(colours)
+        for name, box in boxes.items():
+            colours[name].append(frame.rgb[box].mean((0, 1)))
+    return np.array(t_s), {name: np.array(rows) for name, rows in colours.items()}
 
 
 def plain_pos(rgb: np.ndarray) -> np.ndarray:
@@ -76,25 +89,56 @@ def plain_chrom(rgb: np.ndarray) -> np.ndarray:
 
 
 PLAIN: dict[str, Callable[[np.ndarray], np.ndarray]] = {"pos": plain_pos, "chrom": plain_chrom}
+ROOMS = ("signal", "video", "face", "methods", "pipeline", "datasets", "evaluate")  # what a result rests on
 
 
-def plain_errors(dataset: str, found: base.Found) -> dict[str, list[float]]:
-    """|error| in bpm of every window that has a reference, per method."""
-    recording = base.read(registry.load("datasets", dataset), found)
-    t_s, colours = plain_trace(recording.video)
-    uniform, start_s, valid = resample.to_uniform(t_s, colours, FPS)
+def judge_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
+    """method → convention → |error| in bpm of every window that has a reference."""
+    t_s, traces = plain_traces(recording.video)
     duration_s = float(t_s[-1] - t_s[0] + np.median(np.diff(t_s)))
-    errors: dict[str, list[float]] = {}
-    for name, extract in PLAIN.items():
-        wave = Waveform(extract(uniform), FPS, start_s, valid)
-        errors[name] = []
-        for index in range(int((duration_s - WINDOW_S) / STEP_S + 1e-6) + 1):
-            low, high = index * STEP_S, index * STEP_S + WINDOW_S
-            truth = reference.window_bpm(recording.reference, low, high)
-            peak = rate.spectral_peak(reference.window_of(wave, low, high))
-            if truth is not None and peak is not None:
-                errors[name].append(abs(peak.bpm - truth))
+    found: dict[str, dict[str, list[float]]] = {}
+    for size, colours in traces.items():
+        uniform, start_s, valid = resample.to_uniform(t_s, colours, FPS)
+        for name, extract in PLAIN.items():
+            wave = Waveform(extract(uniform), FPS, start_s, valid)
+            ours: list[float] = []
+            for low, high in windows(duration_s):
+                truth = reference.window_bpm(recording.reference, low, high)
+                peak = rate.spectral_peak(reference.window_of(wave, low, high))
+                if truth is not None and peak is not None:
+                    ours.append(abs(peak.bpm - truth))
+            errors = {"ours": ours, "toolbox": toolbox_errors(recording, wave, duration_s)}
+            found[f"{name}{size}"] = errors
+    return found
+
+
+def judge_pipeline(recording: Recording, name: str) -> dict[str, Any]:
+    """|error| in bpm of every window by both conventions, and of those that the gate shows."""
+    source = base.Unbroken(recording.video, recording.name)
+    result = carry_out(source, Order(name, WINDOW_S, STEP_S))
+    rows = protocol.against_reference(recording, result, WINDOW_S, STEP_S).rows
+    wave = result.faces[0].wave if result.faces else None
+    return {
+        "windows": len(rows),
+        "ours": [abs(r.error_bpm) for r in rows if r.error_bpm is not None],
+        "shown": [abs(r.error_bpm) for r in rows if r.shown and r.error_bpm is not None],
+        "toolbox": [] if wave is None else toolbox_errors(recording, wave, result.duration_s),
+    }
+
+
+def toolbox_errors(recording: Recording, wave: Waveform, duration_s: float) -> list[float]:
+    errors = []
+    for low, high in windows(duration_s):
+        label = reference.window_of(recording.reference, low, high)
+        part = reference.window_of(wave, low, high)
+        if reference.window_bpm(recording.reference, low, high) is not None and len(part.values) > FPS:
+            errors.append(abs(rate.toolbox_bpm(part) - rate.toolbox_bpm(label)))
     return errors
+
+
+def windows(duration_s: float) -> list[tuple[float, float]]:
+    starts = np.arange(int((duration_s - WINDOW_S) / STEP_S + 1e-6) + 1) * STEP_S
+    return [(float(s), float(s) + WINDOW_S) for s in starts]
 
 
 def recordings(root: Path) -> list[tuple[str, base.Found]]:
@@ -109,61 +153,88 @@ def recordings(root: Path) -> list[tuple[str, base.Found]]:
     return every
 
 
+def judge(dataset: str, found: base.Found) -> dict[str, Any]:
+    """One recording by everything: "plain pos", "pipeline pos", …"""
+    recording = base.read(registry.load("datasets", dataset), found)
+    plain = {f"plain {name}": errors for name, errors in judge_plain(recording).items()}
+    return plain | {f"pipeline {name}": judge_pipeline(recording, name) for name in PLAIN}
+
+
+def code_hash() -> str:
+    """Changes with any file that a result rests on."""
+    folder, digest = Path(phase_rppg.__file__).parent, hashlib.sha256(Path(__file__).read_bytes())
+    for file in sorted(
+        f for room in ROOMS for f in (folder / room).rglob("*") if f.suffix in (".py", ".json")
+    ):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def mean(errors: list[float]) -> float | None:
+    return round(float(np.mean(errors)), 3) if errors else None
+
+
+def row(errors: dict[str, Any]) -> dict[str, Any]:
+    """The figures of one method on one recording."""
+    found = {
+        "windows": len(errors["ours"]),
+        "mae": mean(errors["ours"]),
+        "mae_toolbox": mean(errors["toolbox"]),
+    }
+    if "shown" in errors:
+        found["windows"] = errors["windows"]
+        found["found"] = len(errors["ours"])
+        found["shown"], found["mae_shown"] = len(errors["shown"]), mean(errors["shown"])
+    return found
+
+
+def summarise(judged: list[dict[str, Any]]) -> dict[str, Any]:
+    """Every recording counts the same; the windows that are shown are pooled."""
+    table: dict[str, Any] = {}
+    for name in judged[0]:
+        each = [one[name] for one in judged]
+        table[name] = {
+            f"mean_of_recordings_mae_{convention}": mean([float(np.mean(e[convention])) for e in each])
+            for convention in metrics.CONVENTIONS
+        }
+        if "shown" in each[0]:
+            shown = [error for e in each for error in e["shown"]]
+            table[name]["shown_windows"] = len(shown)
+            table[name]["shown_windows_mae"] = mean(shown)
+            table[name]["coverage"] = round(len(shown) / sum(e["windows"] for e in each), 4)
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--cache", type=Path, help="keep the errors of each recording here, to go on later")
     arguments = parser.parse_args()
     chosen = recordings(arguments.root)
     if not chosen:
         parser.error(f"no recordings in {arguments.root}")
-    started_s = time.time()
-    rows: dict[str, dict[str, object]] = {found.name: {} for _, found in chosen}
-    totals: dict[str, dict[str, list[float]]] = {}
-    jobs = [crew.Job(found.name, (dataset, found)) for dataset, found in chosen]
-    for job, result in crew.run(plain_errors, jobs, arguments.workers):
-        if isinstance(result, Exception):
-            raise result
-        for name, errors in result.items():
-            rows[job.name][f"plain {name}"] = {"mae": float(np.mean(errors)), "windows": len(errors)}
-            totals.setdefault(f"plain {name}", {}).setdefault("mae", []).append(float(np.mean(errors)))
-    for name in PLAIN:
-        for dataset in dict.fromkeys(dataset for dataset, _ in chosen):
-            found = [one for other, one in chosen if other == dataset]
-            evaluation = protocol.evaluate(
-                dataset, found, name, window_s=WINDOW_S, step_s=STEP_S, workers=arguments.workers
-            )
-            for result in evaluation.results:
-                scores = protocol.score(result.rows)
-                gated = scores.gated.mae.value if scores.gated is not None else None
-                ungated = scores.ungated.mae.value if scores.ungated is not None else None
-                rows[result.name][f"pipeline {name}"] = {
-                    "mae": ungated, "windows": scores.windows, "found": scores.found,
-                    "gated_mae": gated, "coverage": scores.coverage,
-                }  # fmt: skip
-                shown = [abs(r.error_bpm) for r in result.rows if r.shown and r.error_bpm is not None]
-                total = totals.setdefault(f"pipeline {name}", {"mae": [], "shown": [], "coverage": []})
-                total["mae"].append(float("inf") if ungated is None else ungated)
-                total["shown"] += shown
-                total["coverage"].append(scores.coverage)
-    summary = {
-        name: {
-            "mean_of_recordings_mae": float(np.mean(total["mae"])),
-            "shown_windows": len(total.get("shown", [])),
-            "shown_windows_mae": float(np.mean(total["shown"])) if total.get("shown") else None,
-            "mean_coverage": float(np.mean(total["coverage"])) if total.get("coverage") else 1.0,
-        }
-        for name, total in totals.items()
-    }
+    code = code_hash()
+    judged: dict[str, dict[str, Any]] = {}
+    for dataset, found in chosen:
+        kept = arguments.cache / f"{found.name}-{code}.json" if arguments.cache is not None else None
+        if kept is not None and kept.exists():
+            judged[found.name] = read_json(kept)
+        else:
+            judged[found.name] = judge(dataset, found)
+            if kept is not None:
+                write_json(kept, judged[found.name])
+        print(found.name, {name: mean(errors["ours"]) for name, errors in judged[found.name].items()},
+              file=sys.stderr, flush=True)  # fmt: skip
     document = {
+        "command": "python benchmarks/real_clips.py ROOT",
         "what": "MAE in bpm over windows of 10 s, step 1 s, against the contact PPG by the same estimator",
-        "within_bpm": metrics.WITHIN_BPM,
-        "recordings": rows,
-        "summary": summary,
-        "seconds": round(time.time() - started_s, 1),
+        "recordings": {
+            name: {method: row(errors) for method, errors in one.items()} for name, one in judged.items()
+        },
+        "summary": summarise(list(judged.values())),
     }
-    print(dump_json(summary))
+    print(dump_json(document["summary"]))
     if arguments.out is not None:
         write_json(arguments.out, document)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from phase_rppg.errors import ArgumentError, OutputError
 from phase_rppg.types import ByteArray
 from phase_rppg.video.decode import VideoFile
-from phase_rppg.video.encode import write_video
+from phase_rppg.video.encode import repeat_video, write_video
 
 
 def noise(count: int, height: int = 48, width: int = 64) -> list[ByteArray]:
@@ -100,3 +100,16 @@ def test_wrong_calls_say_what_is_accepted(tmp_path: Path, name: str, change: dic
     with pytest.raises(ArgumentError, match="accepted"):
         write_video(tmp_path / name, **arguments)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_video_is_repeated_frame_by_frame_on_one_clock(tmp_path: Path) -> None:
+    frames = [np.full((32, 48, 3), 8 * i, np.uint8) for i in range(20)]
+    write_video(tmp_path / "once.mp4", frames, 20, crf=10)
+    repeat_video(tmp_path / "once.mp4", tmp_path / "thrice.mp4", 3)
+    once, thrice = (list(VideoFile(tmp_path / f"{name}.mp4").frames()) for name in ("once", "thrice"))
+    assert len(thrice) == 60
+    np.testing.assert_allclose([f.t_s for f in thrice], np.arange(60) / 20, atol=1e-6)
+    for i in (0, 19, 20, 59):
+        np.testing.assert_array_equal(thrice[i].rgb, once[i % 20].rgb)
+    with pytest.raises(ArgumentError):
+        repeat_video(tmp_path / "once.mp4", tmp_path / "never.mp4", 0)

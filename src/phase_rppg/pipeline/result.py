@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,7 +49,7 @@ class FaceResult:
 
     id: int
     summary: Reading
-    windows: tuple[WindowResult, ...]
+    windows: Sequence[WindowResult]
     wave: Waveform  # the whole pulse wave; valid=False where the face was not seen
     beats_s: FloatArray  # (N,) times of the beats, in stretches with a reading
     hrv: Hrv | None  # None when the beats do not allow it

@@ -81,6 +81,32 @@ def write_video(
             raise OutputError(target, f"the encoder refused: {error.strerror}") from error
 
 
+def repeat_video(source: str | Path, path: str | Path, times: int) -> None:
+    """Write the video `source` `times` over, one after the other, without encoding it again.
+
+    For long videos at the price of a short one; `source` must be one of ours (an even clock, whole).
+    """
+    import av
+
+    target = Path(path)
+    if times < 1:
+        raise ArgumentError("times", times, "1 or more")
+    with atomic_path(target) as temporary, av.open(str(source)) as opened:
+        template = opened.streams.video[0]
+        packets = [packet for packet in opened.demux(template) if packet.pts is not None]
+        step = round(1 / (Fraction(template.average_rate) * template.time_base))  # ticks of one frame
+        first = min(packet.pts for packet in packets)
+        length = max(packet.pts for packet in packets) - first + step
+        stamps = [(packet.pts, packet.dts) for packet in packets]
+        with av.open(str(temporary), "w", format=_container(target)) as output:
+            stream = output.add_stream_from_template(template)
+            for turn in range(times):
+                for packet, (pts, dts) in zip(packets, stamps, strict=True):
+                    packet.stream, packet.time_base = stream, template.time_base
+                    packet.pts, packet.dts = pts + turn * length, dts + turn * length
+                    output.mux(packet)
+
+
 def _encode(
     output: Any,
     target: Path,

@@ -1,0 +1,117 @@
+"""How much memory `phase measure` takes for a minute and for an hour of video: it must be the same.
+
+    python benchmarks/measure_memory.py [--minutes 60] [--method pos] [--out measure_memory.json]
+
+The long video is a short clip of the generator repeated without encoding it again. The real command runs in a
+process of its own; what counts is the highest resident memory of it and of its decoder (VmHWM of each, read
+from /proc while they run: the figures of getrusage also hold the memory of whoever started the process).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from phase_rppg.fileio import dump_json, read_json, write_json
+
+COMMAND = [sys.executable, "-c", "from phase_rppg.cli import main; main()", "measure"]
+CLIP_S = 20.0
+_LOOK_EVERY_S = 0.05
+
+
+def peaks_mb(command: list[str], output: Path) -> tuple[float, float, int]:
+    """(the command's own peak, that of its children together, exit code); stdout goes to `output`."""
+    with open(output, "wb") as out:
+        child = subprocess.Popen(command, stdout=out)
+    peaks: dict[int, float] = {}
+    while child.poll() is None:
+        for pid in family(child.pid):
+            peaks[pid] = max(peaks.get(pid, 0.0), high_water_mb(pid))
+        time.sleep(_LOOK_EVERY_S)
+    own = peaks.pop(child.pid, 0.0)
+    return own, sum(peaks.values()), child.returncode
+
+
+def family(pid: int) -> list[int]:
+    """A process and everything it started."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for word in task.read_text().split():
+                found += family(int(word))
+        except OSError:  # it ended while we looked
+            continue
+    return found
+
+
+def high_water_mb(pid: int) -> float:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    except OSError:
+        pass
+    return 0.0
+
+
+def make_clip(path: Path) -> None:
+    """A small generated face at 15 frames per second; a whole number of beats, so that it can be repeated."""
+    from phase_rppg import synth
+    from phase_rppg.synth.film import film
+    from phase_rppg.video import write_video
+
+    fixed = {
+        "frame.face_px": 280.0, "motion.kind": "still", "light.kind": "constant", "subject.fitzpatrick": 2,
+        "pulse.bpm": 72.0, "pulse.drift_bpm": 0.0, "pulse.rsa": 0.0, "pulse.amplitude": 0.015,
+    }  # fmt: skip
+    recording = film(synth.load("studio"), 7, 0, seconds=CLIP_S, height=120, width=160, fixed=fixed)
+    every_other = (picture for i, picture in enumerate(recording.frames()) if i % 2 == 0)
+    write_video(path, every_other, 15, crf=18, preset="veryfast")
+
+
+def figures(minutes: float, method: str, folder: Path) -> dict[str, Any]:
+    """Peak memory of `minutes` of video."""
+    from phase_rppg.video.encode import repeat_video
+
+    video, output = folder / f"{minutes:g}.mp4", folder / "out.json"
+    repeat_video(folder / "clip.mp4", video, round(60 * minutes / CLIP_S))
+    started_s = time.monotonic()
+    own, children, code = peaks_mb([*COMMAND, str(video), "--method", method, "--json"], output)
+    document = read_json(output)
+    return {
+        "minutes": minutes,
+        "peak_mb": round(own, 1),
+        "decoder_peak_mb": round(children, 1),
+        "exit_code": code,
+        "duration_s": document["duration_s"],
+        "windows": sum(len(face["windows"]) for face in document["faces"]),
+        "wall_s": round(time.monotonic() - started_s, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60.0, help="length of the long video")
+    parser.add_argument("--method", action="append", help="may be repeated; default: pos and the network")
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file, beside those in it")
+    given = parser.parse_args()
+    found = read_json(given.out)["methods"] if given.out is not None and given.out.exists() else {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_clip(folder / "clip.mp4")
+        for method in given.method or ["pos", "phasenet-stream"]:
+            short, long = (figures(minutes, method, folder) for minutes in (1.0, given.minutes))
+            grown_mb = long["peak_mb"] + long["decoder_peak_mb"] - short["peak_mb"] - short["decoder_peak_mb"]
+            found[method] = {"short": short, "long": long, "grown_mb": round(grown_mb, 1)}
+            print(dump_json({method: found[method]}), flush=True)
+    if given.out is not None:
+        write_json(given.out, {"command": "python benchmarks/measure_memory.py", "methods": found})
+
+
+if __name__ == "__main__":
+    main()

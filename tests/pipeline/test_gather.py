@@ -1,0 +1,52 @@
+"""What is kept of a long video is small, and comes back exactly as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from phase_rppg.pipeline.gather import Wave, Windows
+from phase_rppg.pipeline.result import WindowResult
+from phase_rppg.signal.rate import Peak
+from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason, Waveform
+
+NUMBER = st.floats(-1e6, 1e6)
+PEAK = st.builds(Peak, *[NUMBER] * 4)
+QUALITY = st.builds(Quality, *[NUMBER] * 13)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> WindowResult:
+    start_s, end_s = draw(NUMBER), draw(NUMBER)
+    reading: Reading = draw(
+        st.builds(Estimate, *[NUMBER] * 4, st.just(start_s), st.just(end_s))
+        | st.builds(NoReading, st.sampled_from(Reason), st.just(start_s), st.just(end_s), NUMBER)
+    )
+    return WindowResult(3, start_s, end_s, reading, draw(st.none() | PEAK), draw(QUALITY))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(windows(), max_size=5))
+def test_windows_come_back_as_they_went_in(given_windows: list[WindowResult]) -> None:
+    kept = Windows(3, given_windows)
+    assert list(kept) == given_windows
+    assert kept[1:] == given_windows[1:]
+    assert kept == Windows(3, given_windows)
+
+
+def test_there_is_no_window_beyond_the_last() -> None:
+    with pytest.raises(IndexError):
+        Windows(0)[0]
+
+
+def test_pieces_of_a_wave_join_and_what_lies_between_was_not_seen() -> None:
+    wave = Wave(10.0, 2.0)
+    seen = np.array([True, True])
+    wave.append(Waveform(np.array([1.0, 2.0]), 10.0, 2.0, seen))
+    wave.append(Waveform(np.array([5.0, 6.0]), 10.0, 2.4, seen))
+    whole = wave.whole()
+    np.testing.assert_array_equal(whole.values, [1, 2, 0, 0, 5, 6])
+    np.testing.assert_array_equal(whole.valid, [True, True, False, False, True, True])
+    assert whole.start_s == 2.0
