@@ -10,9 +10,12 @@ import typer
 from ..registry import DEFAULT_METHOD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.table import Table
 
     from ..evaluate.protocol import Evaluation, Scores
+    from ..pipeline.model import PulseModel
 
 NAME = "evaluate"
 
@@ -23,7 +26,10 @@ def command(
         "folder", "--dataset", "-d", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."
     ),
     model: str = typer.Option(
-        DEFAULT_METHOD, "--model", "-m", help="A network that comes along, a method, or a manifest of yours."
+        DEFAULT_METHOD,
+        "--model",
+        "-m",
+        help="A network that comes along, a method, a manifest (.json), or a checkpoint (.safetensors).",
     ),
     window: float = typer.Option(10.0, help="Length of a window in seconds."),
     step: float = typer.Option(1.0, help="Seconds from one window to the next."),
@@ -52,6 +58,8 @@ def command(
     Example: `phase evaluate ~/data/UBFC --dataset ubfc_rppg --model pos --json > pos.json`
 
     Example: `phase evaluate --video face.mp4 --reference face.csv`
+
+    Example: `phase evaluate ~/data/PURE -d pure --model run/best.safetensors` (needs the extra `train`)
     """
     from rich.console import Console
 
@@ -76,7 +84,14 @@ def command(
                 progress.console.print(f"excluded: {problem}", markup=False, highlight=False, soft_wrap=True)
 
         evaluation = protocol.evaluate(
-            dataset, found, model, window_s=window, step_s=step, workers=workers, on_done=on_done
+            dataset,
+            found,
+            model,
+            window_s=window,
+            step_s=step,
+            workers=workers,
+            on_done=on_done,
+            loader=_loader(model),
         )
     if not evaluation.results:
         raise base.nothing_left(root or "--video", evaluation.problems)
@@ -91,6 +106,21 @@ def command(
         typer.echo(dump_json(document))
     else:
         Console().print(_table(evaluation))
+
+
+def _loader(model: str) -> Callable[[str], PulseModel] | None:
+    """What opens the model, if it is a file of torch."""
+    if Path(model).suffix not in (".safetensors", ".pth", ".pt"):
+        return None
+    from ..errors import UsageError, WeightsError
+
+    if Path(model).suffix != ".safetensors":
+        raise WeightsError(model, "a foreign file; convert it with phase import-weights first")
+    try:
+        from ..train.predict import pulse_model
+    except ModuleNotFoundError as error:
+        raise UsageError(f"a checkpoint needs {error.name}: pip install 'phase-rppg[train]'") from error
+    return pulse_model
 
 
 def _table(evaluation: Evaluation) -> Table:

@@ -20,6 +20,7 @@ from ..datasets import base, crew, generic, reference
 from ..datasets.prepare import labels_at
 from ..errors import ArgumentError, RecordingError
 from ..pipeline.api import Order, carry_out
+from ..pipeline.model import PulseModel
 from ..pipeline.result import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
 from . import metrics
@@ -111,10 +112,15 @@ def evaluate(
     step_s: float = 1.0,
     workers: int = 1,
     on_done: Callable[[str, RecordingError | None], None] | None = None,
+    loader: Callable[[str], PulseModel] | None = None,
 ) -> Evaluation:
-    """Measure the recordings with a model; one that fails is named and the rest goes on."""
-    Order(model, window_s, step_s).config()  # a wrong name or window is said at once, not per recording
-    jobs = [crew.Job(one.name, (dataset, one, model, window_s, step_s)) for one in found]
+    """Measure the recordings with a model; one that fails is named and the rest goes on.
+
+    `loader`, a function of a module, opens the model if it is a file that the pipeline itself cannot read.
+    """
+    order = Order(model, window_s, step_s, loader=loader)
+    order.config()  # a wrong name or window is said at once, not per recording
+    jobs = [crew.Job(one.name, (dataset, one, order)) for one in found]
     results: dict[str, RecordingResult] = {}
     problems: list[RecordingError] = []
     for job, result in crew.run(evaluate_one, jobs, workers):
@@ -138,15 +144,13 @@ def pairs(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found
     return [generic.pair(video, label) for video, label in zip(videos, every, strict=True)]
 
 
-def evaluate_one(
-    dataset: str, found: base.Found, model: str, window_s: float, step_s: float
-) -> RecordingResult:
+def evaluate_one(dataset: str, found: base.Found, order: Order) -> RecordingResult:
     """One recording through the pipeline."""
     recording = base.read(registry.load("datasets", dataset), found)
     started_s = time.process_time()
-    result = carry_out(base.Unbroken(recording.video, recording.name), Order(model, window_s, step_s))
+    result = carry_out(base.Unbroken(recording.video, recording.name), order)
     cpu_s = time.process_time() - started_s
-    return against_reference(recording, result, window_s, step_s, cpu_s)
+    return against_reference(recording, result, order.window_s, order.step_s, cpu_s)
 
 
 def against_reference(

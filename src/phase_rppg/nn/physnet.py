@@ -22,6 +22,7 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 128
+TARGET = "difference"  # published as trained on the slope of the pulse
 # Layer sizes of the authors' release (3DCNN encoder–decoder), as in the rPPG-Toolbox: 0.77 M.
 REFERENCE_PARAMETERS = 768_577
 

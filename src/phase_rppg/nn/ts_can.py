@@ -22,6 +22,7 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 180
+TARGET = "difference"  # published as trained on the slope of the pulse
 # The shift has no parameters, so the count is that of DeepPhys at the same size (rPPG-Toolbox release,
 # 72×72).
 REFERENCE_PARAMETERS = 2_228_643

@@ -13,6 +13,7 @@ from ..registry import DEFAULT_METHOD
 from ..types import FrameSource
 from .config import SessionConfig
 from .decide import distrust
+from .model import PulseModel
 from .offline import measure as measure_with
 from .result import FaceResult, Result
 
@@ -27,12 +28,18 @@ class Order:
     faces: str = "all"
     fps: float | None = None  # replaces the timestamps of the file
     gated: bool = True
+    loader: Callable[[str], PulseModel] | None = None  # opens `method`, if it is nothing that we know
 
     def config(self) -> SessionConfig:
         """The session that carries this order out; wrong values are refused here."""
+        if self.loader is not None:
+            return self._session(self.loader(self.method))
         if self.method not in choices() and Path(self.method).suffix not in (".json", ".onnx"):
             raise UnknownNameError("method", self.method, choices())
         model = None if self.method in registry.names("methods") else onnx.load(self.method)
+        return self._session(model)
+
+    def _session(self, model: PulseModel | None) -> SessionConfig:
         return SessionConfig(
             method=self.method,
             model=model,

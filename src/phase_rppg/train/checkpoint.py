@@ -53,6 +53,11 @@ def group(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) + 1 :]: t for name, t in tensors.items() if name.startswith(f"{prefix}/")}
 
 
+def judged(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights that were validated: the average, if there is one."""
+    return group(tensors, "average") or group(tensors, "network")
+
+
 def grouped(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
 

@@ -39,8 +39,9 @@ def load_network(path: str | Path) -> tuple[PhaseNet, dict[str, Any]]:
     network = build(recipe.network["name"], **options)
     if not isinstance(network, PhaseNet):
         raise UsageError(f"{recipe.network['name']} has no streaming form; only PHASE-Net can be exported")
-    weights = checkpoint.group(tensors, "average") or checkpoint.group(tensors, "network")
-    checkpoint.put(network, weights, path)
+    if recipe.loss.target != "wave":
+        raise UsageError(f"{path}: was trained on the slope of the pulse; only a wave can be exported")
+    checkpoint.put(network, checkpoint.judged(tensors), path)
     return network.eval(), facts
 
 

@@ -26,6 +26,7 @@ class Batch:
 
     pixels: Tensor  # (B,T,S,S,3) u8
     wave: Tensor  # (B,T) f32
+    labelled: Tensor  # (B,) bool: whether a weakly supervised loss may look at the wave
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def starts(valid: BoolArray, length: int) -> np.ndarray:
     return np.flatnonzero(np.convolve(valid.astype(np.int64), np.ones(length, np.int64), "valid") == length)
 
 
-class TrainingClips(Dataset[tuple[ByteArray, FloatArray]]):
+class TrainingClips(Dataset[tuple[ByteArray, FloatArray, bool]]):
     """Item (epoch, place) is one augmented clip."""
 
     def __init__(self, recipe: Recipe, sources: Sequence[ClipSource], size: int, fps: float) -> None:
@@ -86,13 +87,16 @@ class TrainingClips(Dataset[tuple[ByteArray, FloatArray]]):
         self.plan = plan(recipe, sources)
         self._epoch: tuple[int, list[tuple[int, int]]] = (-1, [])
 
-    def __getitem__(self, place: tuple[int, int]) -> tuple[ByteArray, FloatArray]:
+    def __getitem__(self, place: tuple[int, int]) -> tuple[ByteArray, FloatArray, bool]:
         epoch, index = place
         if self._epoch[0] != epoch:
             self._epoch = (epoch, self.plan.epoch(epoch))
         source, clip = self._epoch[1][index]
         rng = np.random.default_rng([self.recipe.seed, 3, epoch, index])
-        return make(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
+        made = make(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
+        # The same clips are labelled in every epoch.
+        luck = np.random.default_rng([self.recipe.seed, 4, source, clip]).random()
+        return *made, bool(luck < self.recipe.loss.labelled)
 
 
 def make(
@@ -164,10 +168,11 @@ class _Places:
         yield from self._places()  # type: ignore[operator]
 
 
-def _collate(items: list[tuple[ByteArray, FloatArray]]) -> Batch:
+def _collate(items: list[tuple[ByteArray, FloatArray, bool]]) -> Batch:
     return Batch(
-        torch.from_numpy(np.stack([pixels for pixels, _ in items])),
-        torch.from_numpy(np.stack([wave for _, wave in items])),
+        torch.from_numpy(np.stack([pixels for pixels, _, _ in items])),
+        torch.from_numpy(np.stack([wave for _, wave, _ in items])),
+        torch.tensor([labelled for _, _, labelled in items]),
     )
 
 

@@ -31,7 +31,7 @@ from .interrupt import Stop
 from .loader import Batch, TrainingClips, batches
 from .log import Log
 from .losses import Objective, Terms
-from .recipe import Recipe
+from .recipe import Recipe, from_dict
 from .sources import ClipSource, open_source
 from .state import TrainState, learning_rate
 from .validate import Score, choose, validate
@@ -97,8 +97,7 @@ class Run:
         self.fps = float(getattr(getattr(network, "config", None), "fps", 30.0))
         if recipe.init:
             weights, _ = checkpoint.load(recipe.init)
-            kept = checkpoint.group(weights, "average") or checkpoint.group(weights, "network")
-            checkpoint.put(network, kept, recipe.init)
+            checkpoint.put(network, checkpoint.judged(weights), recipe.init)
         self.state = TrainState(network, self._objective(network), recipe.optimise)
         training, validation = sources or self._open()
         self.clips = TrainingClips(recipe, training, self.size, self.fps)
@@ -108,7 +107,7 @@ class Run:
         last = out / "last.safetensors"
         if resume and last.exists():
             facts = self.state.load(last)
-            if facts["recipe"] != _comparable(recipe):
+            if _comparable(from_dict(facts["recipe"], str(last))) != _comparable(recipe):
                 raise RecipeError("--resume", f"{last} was made by another recipe; choose another --out")
         elif last.exists():
             raise OutputError(
@@ -170,7 +169,7 @@ class Run:
         sums = torch.zeros(3)
         for first in range(0, len(batch.pixels), self.micro):
             part = slice(first, first + self.micro)
-            terms = state.objective(state.network(batch.pixels[part]), batch.wave[part])
+            terms = state.objective(state.network(batch.pixels[part]), batch.wave[part], batch.labelled[part])
             share = len(batch.pixels[part]) / options.batch
             (terms.total * share).backward()
             state.norms.after_pass()
@@ -206,6 +205,7 @@ class Run:
                 self.fps,
                 delay_frames=self.recipe.delay_frames,
                 frames=self.recipe.data.frames,
+                summed=self.recipe.loss.target == "difference",
             )
             worse = math.inf if self.score is None else self.score.value
             if self.log and self.score is not None:
@@ -276,6 +276,8 @@ class Run:
             warmup_frames=loss.warmup_frames,
             delay_frames=self.recipe.delay_frames,
             example=example,
+            main=loss.main,
+            target=loss.target,
         )
 
     def _open(self) -> tuple[list[ClipSource], list[ClipSource]]:

@@ -1,4 +1,4 @@
-"""What a network is told: negative Pearson, and λ times one auxiliary objective.
+"""What a network is told: negative Pearson or the contrast of spectra, and λ times one auxiliary objective.
 
 The paper weighs an auxiliary loss by λ without defining it; here it is a choice, so that λ means something.
 """
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, UnknownNameError
 from ..nn.output import Output
-from .contrast import normalised_spectrum
+from .contrast import contrast_loss, normalised_spectrum
 
 AUXILIARY = ("latent", "spectral", "oscillator", "none")
 BAND_HZ = (0.66, 3.34)
@@ -79,8 +79,13 @@ class LatentDecoder(nn.Module):
         return F.mse_loss(rebuilt, wanted) + 0.1 * (1 - F.cosine_similarity(rebuilt, wanted, 2).mean())
 
 
+def slope(wave: Tensor) -> Tensor:
+    """The change to the next frame (B,T); the last one is 0."""
+    return torch.diff(wave, dim=1, append=wave[:, -1:])
+
+
 class Objective(nn.Module):
-    """Negative Pearson + λ·auxiliary of an output, against a wave that may be delayed."""
+    """Main loss + λ·auxiliary of an output, against a wave that may be delayed, or against its slope."""
 
     def __init__(
         self,
@@ -91,8 +96,14 @@ class Objective(nn.Module):
         warmup_frames: int,
         delay_frames: int,
         example: Output,
+        main: str = "pearson",
+        target: str = "wave",
     ) -> None:
         super().__init__()
+        self.main, self.target = main, target
+        # The block of contrast-phys: its waves have the wave itself as their mean.
+        if main == "contrast" and not _is_block(example):
+            raise ArgumentError("loss.main", main, "'pearson': only contrast-phys shows a block of waves")
         if auxiliary not in AUXILIARY:
             raise UnknownNameError("auxiliary loss", auxiliary, AUXILIARY)
         self.auxiliary, self.weight, self.fps = auxiliary, weight, fps
@@ -105,11 +116,20 @@ class Objective(nn.Module):
                 )
             self.decoder = LatentDecoder(example.latent.shape[2], example.raw.shape[2])
 
-    def forward(self, output: Output, target: Tensor) -> Terms:
-        """Judge the frames from `first` on: the wave at t should be the target at t − delay."""
+    def forward(self, output: Output, target: Tensor, labelled: Tensor | None = None) -> Terms:
+        """Judge the frames from `first` on: the wave at t should be the target at t − delay.
+
+        `labelled` (B,) says whose target the contrast may look at.
+        """
         wave = output.wave[:, self.first :]
+        if self.target == "difference":
+            target = slope(target)
         target = target[:, self.first - self.delay : target.shape[1] - self.delay]
-        main = negative_pearson(wave, target)
+        agreement = correlation(wave, target).mean()
+        main = -agreement
+        if self.main == "contrast" and output.latent is not None:
+            block = output.latent[:, self.first :]
+            main = contrast_loss(block, self.fps, references=target, labelled=labelled).total
         extra = main.new_zeros(())
         if self.decoder is not None and output.latent is not None and output.raw is not None:
             extra = self.decoder(output.latent[:, self.first :], output.raw[:, self.first :])
@@ -117,4 +137,9 @@ class Objective(nn.Module):
             extra = spectral(wave, target, self.fps)
         elif self.auxiliary == "oscillator":
             extra = oscillator_residual(wave)
-        return Terms(main + self.weight * extra, -main.detach(), extra.detach())
+        return Terms(main + self.weight * extra, agreement.detach(), extra.detach())
+
+
+def _is_block(example: Output) -> bool:
+    wave, latent = example.wave, example.latent
+    return latent is not None and bool(wave.any()) and torch.allclose(latent.mean(-1), wave, atol=1e-5)

@@ -91,11 +91,22 @@ class Augment:
 
 @dataclass(frozen=True)
 class Loss:
-    """Negative Pearson + λ · auxiliary."""
+    """What is minimised: main + λ · auxiliary."""
 
+    main: str = "pearson"  # negative Pearson; or "contrast" (Contrast-Phys+), for the network contrast-phys
+    labelled: float = 1.0  # share of the clips whose reference "contrast" may see; 0: none, unsupervised
+    target: str = "wave"  # what the network's wave shall be: the pulse, or "difference", its slope
     auxiliary: str = "latent"  # "latent", "spectral", "oscillator" or "none"
     weight: float = 0.1  # λ
     warmup_frames: int = 15  # at the start of a clip that are not judged: the network has seen too little
+
+    def __post_init__(self) -> None:
+        for name, choices in (("main", ("pearson", "contrast")), ("target", ("wave", "difference"))):
+            if getattr(self, name) not in choices:
+                accepted = " or ".join(map(repr, choices))
+                raise RecipeError(f"loss.{name}", f"got {getattr(self, name)!r}, accepted: {accepted}")
+        if not 0 <= self.labelled <= 1:
+            raise RecipeError("loss.labelled", f"got {self.labelled}, accepted: 0–1")
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,9 @@ class Recipe:
             raise RecipeError("network", "needs a name, e.g. name = 'phasenet-stream'")
         if self.delay_frames < 0:
             raise RecipeError("delay_frames", f"got {self.delay_frames}, accepted: 0 or more")
+        together = self.optimise.micro or self.optimise.batch
+        if self.loss.main == "contrast" and together < 2:
+            raise RecipeError("loss.main", "'contrast' compares clips: needs 2 or more in a forward pass")
         if self.data.frames <= max(self.loss.warmup_frames, self.delay_frames) + 30:
             raise RecipeError("data.frames", f"{self.data.frames} leaves less than a second to judge")
 

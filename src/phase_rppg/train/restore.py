@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ def temporal_part(which: str | Path) -> tuple[PhaseNet, Tensor]:
     return _from_graph(model, folder / model.manifest.file), _features(model)
 
 
+@functools.cache
 def still_face(size: int) -> ByteArray:
     """A synthetic person (T,S,S,3) u8 who keeps still."""
     fixed = {"motion.kind": "still", "light.kind": "constant", "pulse.bpm": 72.0}

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..nn.weights import Summed
 from ..signal.rate import spectral_peak
 from ..types import ByteArray, FloatArray
 from .loader import validation_clip
@@ -48,8 +49,12 @@ def validate(
     *,
     delay_frames: int,
     frames: int,
+    summed: bool = False,
 ) -> Score | None:
-    """Read every clip; None if none has a pulse. Networks that cannot stream read `frames` at a time."""
+    """Read every clip; None if none has a pulse. Networks that cannot stream read `frames` at a time.
+
+    With `summed` the network gives the slope of the pulse, which is summed up.
+    """
     training = network.training
     network.eval()
     errors, correlations = [], []
@@ -60,7 +65,7 @@ def validate(
         true = bpm_of(truth, fps)
         if true is None:
             continue
-        read = _read(network, pixels, frames)[:, skip:]
+        read = _read(Summed(network) if summed else network, pixels, frames)[:, skip:]
         truth = truth[: read.shape[1]]
         correlations.append(float(correlation(read, torch.from_numpy(truth[None]))[0]))
         answer = bpm_of(read[0].numpy().astype(float), fps)
@@ -74,11 +79,16 @@ def validate(
 def _read(network: nn.Module, pixels: ByteArray, frames: int) -> Tensor:
     """The wave (1,T) of a clip; a network of fixed length leaves out what does not fill its last clip."""
     whole = torch.from_numpy(pixels[None])
-    if hasattr(network, "step") or pixels.shape[0] < frames:
+    if streams(network) or pixels.shape[0] < frames:
         wave: Tensor = network(whole).wave
         return wave
     parts = [network(part).wave for part in whole.split(frames, 1) if part.shape[1] == frames]
     return torch.cat(parts, 1)
+
+
+def streams(network: nn.Module) -> bool:
+    """Whether a clip of any length can be read at once."""
+    return hasattr(getattr(network, "network", network), "step")
 
 
 def bpm_of(wave: FloatArray, fps: float) -> float | None:

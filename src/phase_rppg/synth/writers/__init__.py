@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from ... import fileio
 from ...errors import ArgumentError, UnknownNameError
 from ..film import Film, film
 from ..work import in_order
@@ -42,6 +43,7 @@ class Writer(Protocol):
     def finished(self, folder: Path, shot: Shot) -> bool: ...
 
 
+MARKER = "SYNTHETIC.txt"
 FORMS = ("video", "ubfc_rppg", "pure", "buaa_mihr", "mmpd")
 
 
@@ -72,7 +74,23 @@ class FilmJob:
             fixed={**shot.fixed, **self.fixed}, who=shot.subject,
         )  # fmt: skip
         writer(self.form).write(Path(self.out), shot, recording)
+        command = f"phase synth --as {self.form} --world {self.world} --seed {self.seed}"
+        for folder in (Path(self.out), *filter(Path.is_dir, Path(self.out).iterdir())):
+            mark(folder, command)  # each subject too, so that one that is moved elsewhere stays marked
         return shot.name
+
+
+def mark(folder: Path, command: str) -> None:
+    """Leave the marker that says: nobody was ever filmed for this."""
+    if not (folder / MARKER).exists():
+        text = f"These recordings are synthetic: no person was filmed.\nMade by: {command}\n"
+        fileio.write_text(folder / MARKER, text)
+
+
+def is_synthetic(root: str | Path) -> bool:
+    """Whether a data set, or any part of it, was made by the generator: its marker lies there or above."""
+    root = Path(root).resolve()
+    return any((place / MARKER).exists() for place in (root, *root.parents)) or any(root.glob(f"*/{MARKER}"))
 
 
 def write_recordings(
