@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1800, help="at full speed")
     parser.add_argument("--method", choices=["pos", "chrom"], help="instead of the network")
     parser.add_argument("--networks", type=Path, default=assets.NETWORKS, help="folder of an export")
+    parser.add_argument("--picture", type=Path, help="PNG to keep of the page at the end")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with PageServer(files, port=0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*FLAGS, *camera])
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme="dark")
         page.goto(server.url)
         order: dict[str, Any] = {"frames": options.frames, "warm": 300, "width": WIDTH, "height": HEIGHT}
         order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
@@ -104,6 +105,8 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         fast = page.evaluate(FEED, order)
         page.goto(server.url + (f"?method={options.method}" if options.method else ""))
         watched = list(watch(browser, page, options.minutes))
+        if options.picture:
+            page.screenshot(path=options.picture, full_page=True)
         version = browser.version
         browser.close()
         server.shutdown()
@@ -131,7 +134,7 @@ def write_film(rgba: Path, y4m: Path) -> None:
     import av
 
     fixed = {"motion.kind": "fixed", "pulse.bpm": 72.0, "pulse.rsa": 0.0, "pulse.hrv_s": 0.0}
-    made = films.film(synth.load("studio"), 7, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed)
+    made = films.film(synth.load("studio"), 10, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed)
     with open(rgba, "wb") as pixels, open(y4m, "wb") as film:
         film.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FPS}:1 Ip A1:1 C420jpeg\n".encode())
         for rgb in made.frames():
