@@ -119,20 +119,20 @@ def blind_browser(playwright: Any, chromium: str) -> Iterator[Any]:
 
 @pytest.fixture
 def browse(request: pytest.FixtureRequest, playwright: Any, chromium: str) -> Callable[..., Any]:
-    """A fresh page: `with browse(y4m) as page` has a camera that plays the film, `browse()` has none.
+    """A fresh page: `browse(y4m)` has a camera that plays it, `browse(cameras=2)` two with test pictures
 
-    page.requests is what it asked for, page.problems what it complained about.
+    Without either nobody allows a camera. page.requests is what it asked for, page.problems what it
+    complained about.
     """
 
     @contextmanager
-    def opened(y4m: Path | None = None, **context: Any) -> Iterator[Any]:
-        if y4m is None:
+    def opened(y4m: Path | None = None, cameras: int = 0, **context: Any) -> Iterator[Any]:
+        if y4m is None and cameras == 0:
             browser = request.getfixturevalue("blind_browser")
         else:
-            flags = [
-                "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream=device-count=2",
-                f"--use-file-for-fake-video-capture={y4m}",
-            ]  # fmt: skip
+            flags = ["--use-fake-ui-for-media-stream"]
+            flags += [f"--use-fake-device-for-media-stream=device-count={max(cameras, 1)}"]
+            flags += [f"--use-file-for-fake-video-capture={y4m}"] if y4m else []
             browser = playwright.chromium.launch(executable_path=chromium, args=[*CHROMIUM_FLAGS, *flags])
         page = browser.new_context(**context).new_page()
         page.requests, page.problems = [], []
@@ -141,7 +141,7 @@ def browse(request: pytest.FixtureRequest, playwright: Any, chromium: str) -> Ca
         page.on("console", lambda line: page.problems.append(line.text) if line.type == "error" else None)
         yield page
         page.context.close()
-        if y4m is not None:
+        if y4m is not None or cameras:
             browser.close()
 
     return opened
