@@ -100,7 +100,7 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
         )
     console.print(table)
     console.print(
-        f"R²: explained by one damped oscillator. Lengths in frames, for all but {facts['eps']:g} of the weight"
+        f"R²: explained by one damped oscillator. Lengths in frames, all but {facts['eps']:g} of the weight"
     )
     if out is not None:
         console.print(f"drawn: {out}", markup=False)

@@ -1,4 +1,4 @@
-"""Is a learnt filter an oscillator? Its leading impulse responses, and the damped oscillator nearest to each."""
+"""Is a learnt filter an oscillator? Its leading impulse responses, and the oscillator nearest to each."""
 
 from __future__ import annotations
 

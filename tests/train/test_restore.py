@@ -1,0 +1,98 @@
+"""The linearised temporal part agrees with what the network does, and a graph with its checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from phase_rppg.errors import ArgumentError, UsageError
+from phase_rppg.nn import build
+from phase_rppg.nn.kernel import _wave, response
+from phase_rppg.nn.phasenet import PhaseNet
+from phase_rppg.train import restore
+from phase_rppg.train.export import export_network
+
+SMALL: dict[str, Any] = {
+    "size": 12, "stem": 4, "channels": [6], "pools": [2], "expansion": 2, "asf_hidden": 4, "hidden": 8,
+    "tcn_kernel": 3, "tcn_dilations": [1, 2],
+}  # fmt: skip
+
+
+def small(**options: Any) -> PhaseNet:
+    torch.manual_seed(0)
+    network = build("phasenet-stream", **{**SMALL, **options})
+    assert isinstance(network, PhaseNet)
+    return network.eval()
+
+
+def walk(count: int = 60, width: int = 6) -> torch.Tensor:
+    return torch.randn(count, width, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("temporal", ["gtcn", "oscillators"])
+def test_the_response_is_the_slope_of_the_wave(temporal: str) -> None:
+    network = small(temporal=temporal, oscillators=4, fps=15.0)
+    z, lag, feature = walk(100), 2, 3
+    found = response(network, z, moments=1)  # at the first moment that has a whole past
+    at = found.jacobian.shape[1]
+    push = torch.zeros_like(z)
+    push[at - lag, feature] = 1e-2 * z[:, feature].std()
+    with torch.no_grad():
+        rise = _wave(network, z + push)[at] - _wave(network, z - push)[at]
+    assert found.jacobian[feature, lag] == pytest.approx(float(rise) / 2e-2, rel=0.02, abs=1e-5)
+
+
+def test_the_wave_of_the_features_is_the_wave_of_the_pixels() -> None:
+    network = small()
+    pixels = torch.randint(0, 256, (1, 30, 12, 12, 3), dtype=torch.uint8)
+    with torch.no_grad():
+        output = network(pixels)
+        assert output.raw is not None
+        torch.testing.assert_close(_wave(network, output.raw[0]), output.wave[0], rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_felt_beyond_the_receptive_field() -> None:
+    network = small()
+    assert network.tcn is not None
+    assert response(network, walk(), moments=3).jacobian.shape == (6, network.tcn.past + 2)
+
+
+def test_a_linear_network_answers_the_same_at_all_moments() -> None:
+    assert response(small(temporal="none"), walk(), moments=5).linear == pytest.approx(1.0)
+    assert response(small(), 2 * walk(), moments=5).linear < 0.999
+
+
+def test_too_few_features_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="z"):
+        response(small(), walk(5))
+
+
+def test_a_graph_gives_the_same_response_as_its_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    face = rng.integers(60, 200, (60, 12, 12, 3), dtype=np.uint8)
+    monkeypatch.setattr(restore, "still_face", lambda size: face)
+    network = small()
+    recipe = {"network": {"name": "phasenet-stream", **SMALL}, "data": {"train": [{"world": "studio"}]}}
+    export_network(network, tmp_path / "net.onnx", name="net", training={"recipe": recipe})
+    restored, z = restore.temporal_part(tmp_path / "net.json")
+    with torch.no_grad():
+        raw = network(torch.from_numpy(face[None])).raw
+    assert raw is not None
+    torch.testing.assert_close(z, raw[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        response(restored, z).jacobian, response(network, raw[0]).jacobian, rtol=1e-3, atol=1e-6
+    )
+
+
+def test_a_graph_without_its_recipe_asks_for_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_network(small(), tmp_path / "net.onnx", name="net")
+    with pytest.raises(UsageError, match="checkpoint"):
+        restore.temporal_part(tmp_path / "net.onnx")
