@@ -79,6 +79,23 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def rgba(frames: list[ByteArray], folder: Path) -> Asset:
+    """The frames as the page's worker takes them, one after the other in a file."""
+    with open(folder / "film.rgba", "wb") as file:
+        for rgb in frames:
+            file.write(np.dstack([rgb, np.full((HEIGHT, WIDTH), 255, np.uint8)]).tobytes())
+    return Asset("application/octet-stream", folder / "film.rgba")
+
+
+def feed(page: Any, server: PageServer, t_s: FloatArray, **choices: str) -> dict[str, Any]:
+    """What the page's worker says to the film; time is that of the frames, however long they take."""
+    worker = next(f"./{name}" for name in server.assets if name.startswith("assets/worker-"))
+    order = {"worker": worker, "times": [float(t) for t in t_s], "width": WIDTH, "height": HEIGHT}
+    page.goto(server.url)
+    got: dict[str, Any] = page.evaluate(FEED, order | choices)
+    return got
+
+
 @pytest.mark.parametrize("method", ["pos", "network"])
 def test_python_and_the_page_give_the_same_wave_rate_and_reasons(
     method: str,
@@ -91,18 +108,9 @@ def test_python_and_the_page_give_the_same_wave_rate_and_reasons(
     from phase_rppg.infer import load
 
     frames, t_s = recorded
-    with open(tmp_path / "film.rgba", "wb") as file:
-        for rgb in frames:
-            file.write(np.dstack([rgb, np.full((HEIGHT, WIDTH), 255, np.uint8)]).tobytes())
-    server = serve(
-        {"film.rgba": Asset("application/octet-stream", tmp_path / "film.rgba")}, networks=networks
-    )
-    worker = next(f"./{name}" for name in server.assets if name.startswith("assets/worker-"))
-    order = {"worker": worker, "times": [float(t) for t in t_s], "width": WIDTH, "height": HEIGHT}
+    server = serve({"film.rgba": rgba(frames, tmp_path)}, networks=networks)
     with browse() as page:
-        page.goto(server.url)
-        page.set_default_timeout(120_000)
-        got = page.evaluate(FEED, order | ({"method": "pos"} if method == "pos" else {}))
+        got = feed(page, server, t_s, **({"method": "pos"} if method == "pos" else {}))
 
     model = load(networks / "phasenet-stream.json") if method == "network" else None
     session = Session(SessionConfig(model=model, faces="largest"))
@@ -127,3 +135,21 @@ def test_python_and_the_page_give_the_same_wave_rate_and_reasons(
             assert abs(mine.reading.bpm - theirs["reading"]["bpm"]) <= 0.5
         else:
             assert str(mine.reading.reason) == theirs["reading"]["reason"]
+
+
+@pytest.mark.parametrize(("world", "bpm"), [("photo", 72), ("studio", 110)])
+def test_the_shipped_network_reads_hearts_and_no_photos_at_full_frame_rate(
+    world: str, bpm: float, serve: Callable[..., PageServer], browse: Callable[..., Any], tmp_path: Path
+) -> None:
+    frames, t_s, truth_bpm = film(bpm, 12, world=world)
+    server = serve({"film.rgba": rgba(frames, tmp_path)})
+    with browse() as page:
+        got = feed(page, server, t_s)
+    assert got["name"] == "phasenet-stream"
+    assert len(got["windows"]) >= 2
+    for window in got["windows"]:
+        assert window["quality"]["fps"] == pytest.approx(30, abs=0.5)
+        if world == "photo":
+            assert window["reading"].get("reason") == "NO_PULSE"
+        else:
+            assert window["reading"].get("bpm") == pytest.approx(truth_bpm, abs=2)
