@@ -75,10 +75,11 @@ def test_a_graph_gives_the_same_response_as_its_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(3)
-    face = rng.integers(60, 200, (60, 12, 12, 3), dtype=np.uint8)
+    face = rng.integers(60, 200, (90, 12, 12, 3), dtype=np.uint8)
     monkeypatch.setattr(restore, "still_face", lambda size: face)
-    network = small()
-    recipe = {"network": {"name": "phasenet-stream", **SMALL}, "data": {"train": [{"world": "studio"}]}}
+    options = {**SMALL, "temporal": "both", "oscillators": 4, "fps": 15.0}
+    network = small(**options)
+    recipe = {"network": {"name": "phasenet-stream", **options}, "data": {"train": [{"world": "studio"}]}}
     export_network(network, tmp_path / "net.onnx", name="net", training={"recipe": recipe})
     restored, z = restore.temporal_part(tmp_path / "net.json")
     with torch.no_grad():

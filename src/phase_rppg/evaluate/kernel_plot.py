@@ -78,7 +78,7 @@ def _draw_length(axes: Axes, component: Component, fps: float) -> None:
     oscillator, delay = component.fit.oscillator, component.delay_frames
     force = 1 / fir.truncation_error(oscillator, 0, 1.0)
     after = np.maximum(lengths - delay, 0)
-    bound = [min(fir.truncation_bound(oscillator, int(n), force), 10.0) for n in after]
+    bound = [fir.truncation_bound(oscillator, int(n), force) for n in after]
     true = fir.truncation_errors(oscillator, longest, force)[after]
     weight = np.abs(component.kernel)
     beyond = 1 - np.concatenate([[0.0], np.cumsum(weight)]) / weight.sum()
@@ -120,7 +120,7 @@ def _draw_poles(axes: Axes, found: Sequence[Component]) -> None:
     )
     axes.set_title("poles of the oscillators", fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8, title="component", title_fontsize=8, loc="upper left", markerscale=0.6)
+    axes.legend(fontsize=8, title="component", title_fontsize=8, loc="center left", markerscale=0.6)
 
 
 def decibels(taps: FloatArray, hz: FloatArray, fps: float) -> FloatArray:
