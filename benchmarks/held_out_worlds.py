@@ -69,11 +69,11 @@ def watch(job: Job) -> list[dict[str, Any]]:
 
 def judge(o: Observed, method: str) -> dict[str, Any]:
     reading = decide(o.peak, o.quality, 0.0, 10.0, method=method)
-    shown = isinstance(reading, Estimate)
+    truth = float(o.truth_bpm or np.nan)
     return {
-        "error_bpm": abs(o.peak.bpm - float(o.truth_bpm or np.nan)),
-        "shown": shown,
-        "inside": shown and reading.low <= float(o.truth_bpm or np.nan) <= reading.high,
+        "error_bpm": abs(o.peak.bpm - truth),
+        "shown": isinstance(reading, Estimate),
+        "inside": isinstance(reading, Estimate) and reading.low <= truth <= reading.high,
     }
 
 
