@@ -10,9 +10,11 @@ NAME = "audit"
 
 
 def command(
-    dataset: str = typer.Argument(..., help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."),
-    root: Path = typer.Argument(..., help="The folder of the data set."),
-    out: Path = typer.Option(Path("audit.html"), "--out", "-o", help="The report, one HTML file."),
+    dataset: str = typer.Argument(..., metavar="DATASET", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."),
+    root: Path = typer.Argument(..., metavar="ROOT", help="The folder of the data set."),
+    out: Path = typer.Option(
+        Path("audit.html"), "--out", "-o", metavar="FILE.html", help="The report, one HTML file."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the figures and findings as JSON as well."),
     workers: int = typer.Option(
         1, help="Recordings looked at at once, each in its own process; 0: in this one."

@@ -21,7 +21,7 @@ NAME = "evaluate"
 
 
 def command(
-    root: Optional[Path] = typer.Argument(None, help="The folder of the data set."),
+    root: Optional[Path] = typer.Argument(None, metavar="ROOT", help="The folder of the data set."),
     dataset: str = typer.Option(
         "folder", "--dataset", "-d", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."
     ),
@@ -34,18 +34,25 @@ def command(
     window: float = typer.Option(10.0, help="Length of a window in seconds."),
     step: float = typer.Option(1.0, help="Seconds from one window to the next."),
     video: Optional[list[Path]] = typer.Option(
-        None, help="A single video instead of a data set; can be repeated."
+        None, "--video", metavar="FILE", help="A single video instead of a data set; may be repeated."
     ),
     reference: Optional[list[Path]] = typer.Option(
-        None, help="Its reference: CSV, PURE's .json or UBFC's .txt; one for each video, or one for all."
+        None,
+        "--reference",
+        metavar="FILE",
+        help="Its reference: CSV, PURE's .json or UBFC's .txt; one for each video, or one for all.",
     ),
     ungated: bool = typer.Option(
         False, "--ungated", help="List every window's number, also those not shown."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document instead of the table."),
-    csv: Optional[Path] = typer.Option(None, help="Write every window to this CSV file."),
+    csv: Optional[Path] = typer.Option(None, "--csv", metavar="FILE", help="Write one row per window."),
     out: Optional[Path] = typer.Option(
-        None, help="Write evaluation.json, windows.csv and plots to this folder."
+        None,
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Write evaluation.json, windows.csv and plots to this folder.",
     ),
     workers: int = typer.Option(
         1, help="Recordings measured at once, each in its own process; 0: in this one."

@@ -21,7 +21,7 @@ SUFFIXES = (".png", ".mp4")
 def command(
     what: Path = typer.Argument(
         None,
-        metavar="[VIDEO]",
+        metavar="VIDEO",
         help="A video; with --kernel a checkpoint, a manifest or an ONNX file instead of the shipped one.",
     ),
     out: Path = typer.Option(

@@ -10,11 +10,18 @@ NAME = "export"
 
 
 def command(
-    checkpoint: Path = typer.Argument(..., help="A checkpoint of `phase train`, e.g. run/best.safetensors."),
-    out: Path = typer.Option(
-        None, "--out", "-o", help="The ONNX file to write. [default: beside the checkpoint]"
+    checkpoint: Path = typer.Argument(
+        ..., metavar="CHECKPOINT", help="A checkpoint of `phase train`, e.g. run/best.safetensors."
     ),
-    name: str = typer.Option(None, "--name", help="What to call the network. [default: the recipe's]"),
+    out: Path = typer.Option(
+        None,
+        "--out",
+        "-o",
+        metavar="FILE.onnx",
+        help="The ONNX file to write.",
+        show_default="beside the checkpoint",
+    ),
+    name: str = typer.Option(None, "--name", help="What to call the network.", show_default="the recipe's"),
 ) -> None:
     """Export a checkpoint to one ONNX file with explicit state, and its manifest.
 

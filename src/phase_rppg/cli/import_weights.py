@@ -11,20 +11,30 @@ NAME = "import-weights"
 
 def command(
     file: Path = typer.Argument(
-        ..., help="A .pth file of the rPPG-Toolbox (PhysNet, FactorizePhys or PhysMamba)."
+        ..., metavar="FILE", help="A .pth file of the rPPG-Toolbox (PhysNet, FactorizePhys or PhysMamba)."
     ),
     output: Path = typer.Option(
-        None, "--output", "-o", help="Where to write; default: beside FILE, with the suffix .safetensors."
+        None,
+        "--out",
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Where to write.",
+        show_default="beside FILE, as .safetensors",
     ),
     network: str = typer.Option(
-        None, "--network", "-n", help="physnet, factorizephys or physmamba; default: recognised by its names."
+        None,
+        "--network",
+        "-n",
+        help="physnet, factorizephys or physmamba.",
+        show_default="recognised by its names",
     ),
-    size: int = typer.Option(
-        None, help="Input size in pixels; default: the one the network was published with."
-    ),
+    size: int = typer.Option(None, "--size", help="Input size in pixels.", show_default="as published"),
     target: str = typer.Option(
         None,
-        help="What the wave was trained to be: 'wave' or 'difference' (its slope); default: as published.",
+        "--target",
+        help="What the wave was trained to be: 'wave' or 'difference' (its slope).",
+        show_default="as published",
     ),
     force: bool = typer.Option(False, "--force", help="Overwrite the output."),
 ) -> None:

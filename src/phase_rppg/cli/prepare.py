@@ -10,10 +10,10 @@ NAME = "prepare"
 
 
 def command(
-    dataset: str = typer.Argument(..., help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."),
-    root: Path = typer.Argument(..., help="The folder of the data set."),
+    dataset: str = typer.Argument(..., metavar="DATASET", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."),
+    root: Path = typer.Argument(..., metavar="ROOT", help="The folder of the data set."),
     cache: Path = typer.Option(
-        Path("phase-cache"), "--cache", envvar="PHASE_CACHE", help="Where the clips are kept."
+        Path("phase-cache"), "--cache", metavar="DIR", envvar="PHASE_CACHE", help="Where the clips are kept."
     ),
     size: int = typer.Option(128, help="Side of the square face pictures in pixels."),
     fps: float = typer.Option(30.0, help="Frames per second of the clips."),

@@ -14,14 +14,15 @@ NAME = "synth"
 
 def command(
     out: Optional[Path] = typer.Argument(
-        None, help="Folder to write into; an interrupted run goes on where it stopped."
+        None, metavar="OUT", help="Folder to write into; an interrupted run goes on where it stopped."
     ),
     world: str = typer.Option("studio", help="A world by name (see --list) or the path of a recipe (.toml)."),
     n: int = typer.Option(8, help="How many clips or videos; for data sets: how many subjects."),
     seconds: float = typer.Option(10.0, help="Length of each."),
     size: Optional[int] = typer.Option(
         None,
-        help="Side of a face crop (default 64), or height of a video (default 480; mmpd: 240).",
+        help="Side of a face crop, or height of a video.",
+        show_default="64; videos 480, mmpd 240",
     ),
     seed: int = typer.Option(0, help="Sample i of a seed is always the same."),
     form: str = typer.Option("clips", "--as", help="clips, video, ubfc_rppg, pure, buaa_mihr or mmpd."),
@@ -29,23 +30,23 @@ def command(
     crf: Optional[float] = typer.Option(None, min=0, max=51, help="Quality of h264: 0 best … 51 worst."),
     bpm: Optional[float] = typer.Option(None, min=30, max=250, help="Mean heart rate of every sample."),
     people: Optional[int] = typer.Option(None, min=1, max=4, help="People in the picture (videos)."),
-    faces: Optional[Path] = typer.Option(None, help="Folder of portraits to take faces from."),
+    faces: Optional[Path] = typer.Option(
+        None, "--faces", metavar="DIR", help="Folder of portraits to take faces from."
+    ),
     per_subject: Optional[int] = typer.Option(None, min=1, help="Only the first so many recordings of each."),
     workers: int = typer.Option(1, min=1, help="Processes; the result does not depend on it."),
     sheet: Optional[Path] = typer.Option(
-        None, "--contact-sheet", help="Draw samples of all worlds as a PNG."
+        None, "--contact-sheet", metavar="FILE.png", help="Draw samples of all worlds as a PNG."
     ),
     show: bool = typer.Option(False, "--list", help="List the worlds and stop."),
 ) -> None:
     """Make synthetic face video with known truth: training clips, videos, or whole fake data sets.
 
-    Examples:
+    Example: `phase synth clips --world wild --n 640 --seconds 10 --size 64 --workers 2`
 
-    `phase synth clips --world wild --n 640 --seconds 10 --size 64 --workers 2`
+    Example: `phase synth fake --as ubfc_rppg --n 5 --seconds 30 --codec h264 --crf 23`
 
-    `phase synth fake --as ubfc_rppg --n 5 --seconds 30 --codec h264 --crf 23`
-
-    `phase synth --contact-sheet worlds.png`
+    Example: `phase synth --contact-sheet worlds.png`
     """
     from rich.console import Console
 

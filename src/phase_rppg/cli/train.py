@@ -15,15 +15,19 @@ NAME = "train"
 
 def command(
     recipe: str = typer.Argument(
-        ..., help="A TOML file, or the name of a recipe that comes along: paper, stream, smoke."
+        ...,
+        metavar="RECIPE",
+        help="A TOML file, or the name of a recipe that comes along: paper, stream, smoke.",
     ),
     settings: list[str] = typer.Option(
         [],
         "--set",
         metavar="KEY=VALUE",
-        help="Change a value of the recipe, e.g. optimise.lr=3e-4. Can be repeated.",
+        help="Change a value of the recipe, e.g. optimise.lr=3e-4; may be repeated.",
     ),
-    out: Path = typer.Option(Path("run"), "--out", "-o", help="Folder for checkpoints and log.csv."),
+    out: Path = typer.Option(
+        Path("run"), "--out", "-o", metavar="DIR", help="Folder for checkpoints and log.csv."
+    ),
     resume: bool = typer.Option(
         False, "--resume", help="Go on with the run in this folder, exactly where it was saved."
     ),
