@@ -23,6 +23,7 @@ LEVEL = {
     "nn": 7,
     "train": 8,
     "web": 8,
+    "reproduce": 8.5,
     "cli": 9,
 }  # fmt: skip
 MAY_IMPORT_TORCH = {"nn", "train", "cli"}  # cli only inside a command: see test_light_commands

@@ -1,0 +1,98 @@
+"""The simulated cross-domain study: four worlds, each left out once, PHASE-Net against the others.
+
+Every network sees the same number of clips of the three other worlds and is tested on all clips of the one it
+has never seen; then the modules of PHASE-Net are left out one at a time. Stop it any time and start it again
+with the same --out: it goes on where it was.
+
+    python benchmarks/cross_domain.py --out ~/study                 about 90 minutes of one core
+    python benchmarks/cross_domain.py --out /tmp/study --smoke      a minute or two, only to see that it runs
+
+Writes cross_domain.json, cross_domain.md and cross_domain*.png into benchmarks/results (--results).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+from phase_rppg.fileio import read_json, write_json, write_text  # noqa: E402
+from phase_rppg.reproduce import domains, plan_of, report, runner  # noqa: E402
+from phase_rppg.reproduce.budget import budget_of  # noqa: E402
+from phase_rppg.reproduce.store import Store  # noqa: E402
+
+RESULTS = Path(__file__).parent / "results"
+NAME = "cross_domain"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, help="working folder: clips, runs, cache")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--models", nargs="+", default=[], help="only these networks and methods")
+    parser.add_argument("--clips", type=int, help="clips made per world")
+    parser.add_argument("--clips-seen", type=int, help="clips that every network sees")
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args()
+
+    plan = plan_of("study", options.models)
+    budget = budget_of("smoke" if options.smoke else "paper", worlds=True)
+    changes = {"clips": options.clips, "clips_per_epoch": options.clips_seen}
+    budget = dataclasses.replace(budget, **{k: v for k, v in changes.items() if v})
+    started_s = time.monotonic()
+
+    def say(line: str) -> None:
+        print(f"{time.monotonic() - started_s:7.0f} s  {line}", file=sys.stderr, flush=True)
+
+    worlds = {
+        name: domains.open_world(name, options.out / "clips" / f"{budget.clips}", budget, 0, say)
+        for name in plan.domains
+    }
+    last = ""
+
+    def watch(told: runner.Progress) -> None:
+        nonlocal last
+        if told.label != last:
+            last = told.label
+            say(f"{int(told.done)}/{told.cells}  {told.label}")
+
+    outcome = runner.run(
+        plan, budget, worlds, Store(options.out / "cache"), options.seeds, watch=watch, say=say
+    )
+    files = report.write(outcome, options.out / "study")
+    options.results.mkdir(parents=True, exist_ok=True)
+    document = read_json(options.out / "study" / "study.json")
+    document["command"] = "python benchmarks/cross_domain.py"
+    document["settings"] = {
+        "clips_per_world": budget.clips, "seconds": budget.seconds, "stored_px": budget.size,
+        "clips_seen": budget.clips_per_epoch * budget.epochs, "batch": budget.batch, "lr": budget.lr,
+        "frames": budget.frames, "networks": {k: dict(v) for k, v in budget.options.items()},
+    }  # fmt: skip
+    document["cpu_s"] = round(sum(cell["cpu_s"] for cell in document["cells"]), 1)
+    write_json(options.results / f"{NAME}.json", document)
+    text = (options.out / "study" / "study.md").read_text(encoding="utf-8")
+    for path in files:
+        if path.suffix == ".png":
+            kept = f"{NAME}.png" if path.stem == "study" else f"{NAME}-{path.name}"
+            if path.stem == "study" or path.name.startswith("scatter"):
+                shutil.copyfile(path, options.results / kept)
+                text = text.replace(f"![{path.name}]({path.name})", f"![{kept}]({kept})")
+            else:
+                text = text.replace(f"\n![{path.name}]({path.name})\n", "\n")
+    write_text(options.results / f"{NAME}.md", text)
+    print((options.results / f"{NAME}.md").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()
