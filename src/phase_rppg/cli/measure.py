@@ -24,7 +24,13 @@ NAME = "measure"
 
 
 def command(
-    videos: list[Path] = typer.Argument(..., metavar="VIDEO…", help="Video files, or folders of videos."),
+    videos: list[Path] = typer.Argument(None, metavar="VIDEO…", help="Video files, or folders of videos."),
+    camera: str = typer.Option(
+        None,
+        "--camera",
+        metavar="N",
+        help="Measure live: the number of a camera (0 is the first), or its name.",
+    ),
     method: str = typer.Option(
         DEFAULT_METHOD,
         "--method",
@@ -36,7 +42,9 @@ def command(
     face: str = typer.Option("all", "--face", help="Whom to measure: largest or all."),
     fps: float = typer.Option(None, "--fps", help="True frame rate, when the file's timestamps are wrong."),
     ungated: bool = typer.Option(False, "--ungated", help="Show every window's number with its p_ok."),
-    as_json: bool = typer.Option(False, "--json", help="Print a JSON document (a list for several videos)."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print a JSON document (a list for several videos; a line per window, live)."
+    ),
     csv_file: Path = typer.Option(None, "--csv", metavar="FILE", help="Write one row per window."),
     plot: Path = typer.Option(
         None, "--plot", metavar="FILE.png", help="Draw wave, spectrum and rate over time."
@@ -51,9 +59,9 @@ def command(
 
     A window gets a number only if it can be trusted; `--ungated` shows all of them. Exit code: 0 a reading,
     3 no reading, 4 the video cannot be read. Of several videos, 0 means that at least one has a reading.
-    Not a medical device.
+    With `--camera` it runs until Ctrl-C. Not a medical device.
 
-    Example: `phase measure face.mp4 --plot face.png`
+    Example: `phase measure face.mp4 --plot face.png`, or `phase measure --camera 0`
     """
     from ..errors import UsageError
     from ..pipeline.api import Order
@@ -62,6 +70,17 @@ def command(
 
     order = Order(method, window_s, step_s, face, fps, gated=not ungated)
     order.config()
+    if camera is not None:
+        if videos or any(word is not None for word in (csv_file, plot, report, fps)):
+            raise UsageError(
+                "--camera goes without videos, --csv, --plot, --report and --fps; "
+                "--json gives a line per window"
+            )
+        from .camera import measure_camera
+
+        raise typer.Exit(measure_camera(camera, order, as_json=as_json, quiet=quiet))
+    if not videos:
+        raise UsageError("name a video, a folder of videos, or --camera 0")
     files = find_videos(videos)
     several = len(files) > 1 or videos[0].is_dir()
     if several and plot is not None:

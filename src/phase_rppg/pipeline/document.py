@@ -51,20 +51,29 @@ def csv_text(results: Iterable[Result]) -> str:
     for result in results:
         for face in result.faces:
             for window in face.windows:
-                row = {"video": result.video, "face": face.id, **_window(window), **_interval(window.reading)}
+                row = {"video": result.video, "face": face.id, **window_row(window)}
                 writer.writerow(["" if row[name] is None else row[name] for name in CSV_COLUMNS])
     return text.getvalue()
 
 
 def line(face: FaceResult) -> str:
-    """What a person reads: the rate with its interval, or why there is none."""
-    reading = face.summary
+    """What a person reads about a face."""
+    return sentence(face.summary)
+
+
+def sentence(reading: Reading) -> str:
+    """The rate with its interval, or why there is none."""
     if isinstance(reading, Estimate):
         return (
             f"{reading.bpm:.1f} bpm ({reading.low:.0f}–{reading.high:.0f}), "
-            f"{100 * reading.p_ok:.0f} % sure to be within 5 bpm"
+            f"{sureness(reading.p_ok)} sure to be within 5 bpm"
         )
     return f"no reading: {reading.reason} – {ADVICE[reading.reason]}"
+
+
+def sureness(p_ok: float) -> str:
+    """A probability in words of a person: never 0 or 100 %."""
+    return f"{min(max(round(100 * p_ok), 1), 99)} %"
 
 
 def has_reading(result: Result) -> bool:
@@ -98,6 +107,11 @@ def _window(window: WindowResult) -> dict[str, Any]:
         "snr_db": round(window.peak.snr_db, 2) if window.peak is not None else None,
         "reason": _reason(window.reading),
     }
+
+
+def window_row(window: WindowResult) -> dict[str, Any]:
+    """One window with its interval, for a row of a table or a line of a stream."""
+    return {**_window(window), **_interval(window.reading)}
 
 
 def _bpm(reading: Reading) -> float | None:

@@ -122,10 +122,12 @@ class Person:
         if stop <= first:
             return []
         self._emitted = stop
-        rows, seen = self._history.window(first, stop)
-        known = seen & (rows[:, _WEIGHT] > 0)
-        values = np.where(known, rows[:, _WAVE] / np.where(known, rows[:, _WEIGHT], 1.0), 0.0)
-        return [WavePiece(self.track.id, Waveform(values, self.clock.fps, self.clock.time_s(first), known))]
+        return [WavePiece(self.track.id, self._known_wave(first, stop))]
+
+    def recent(self, seconds: float) -> Waveform:
+        """The last seconds of the wave as far as it is known; its end may still change a little."""
+        stop = self._history.stop
+        return self._known_wave(stop - round(seconds * self.clock.fps), stop)
 
     def flush(self) -> None:
         """Make a network answer for the last pictures, by repeating the last one for as long as its delay."""
@@ -143,6 +145,12 @@ class Person:
     @property
     def first_tick(self) -> int:
         return self._history.start
+
+    def _known_wave(self, first: int, stop: int) -> Waveform:
+        rows, seen = self._history.window(first, stop)
+        known = seen & (rows[:, _WEIGHT] > 0)
+        values = np.where(known, rows[:, _WAVE] / np.where(known, rows[:, _WEIGHT], 1.0), 0.0)
+        return Waveform(values, self.clock.fps, self.clock.time_s(first), known)
 
     def _wave(self, rows: FloatArray, skin: RgbTrace, first: int) -> Waveform:
         """The wave of the window, from the network or the method; windows add up to the whole wave."""

@@ -80,6 +80,10 @@ class Session:
         self._people.clear()
         return events
 
+    def interrupt(self) -> list[Event]:
+        """The source went away for a while: nobody can be followed across it, so what is open is closed."""
+        return self._start_anew(())
+
     def _begin(self) -> None:
         self._clock = Clock(self.config.fps, self.config.window_s + self.config.keep_ticks / self.config.fps)
         self._next_stop = self.config.window_ticks

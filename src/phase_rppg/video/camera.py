@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ..errors import VideoError
 from ..types import Frame
 
+DRIVERS = ("v4l2", "avfoundation", "dshow", "lavfi")  # of "driver:name"
 SILENCE_S = 5.0  # a camera that sends nothing for so long is lost
 _BACKLOG = 4  # pictures kept for a slow reader; older ones are dropped, because live means now
 
@@ -77,11 +79,7 @@ class Camera:
             return av.open(name, format=driver, options=options)
         except (av.FFmpegError, OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise VideoError(
-                f"camera {self.device}",
-                f"cannot be opened ({reason})",
-                "check that it is connected, allowed, and not used by another program",
-            ) from None
+            raise VideoError(f"camera {self.device}", f"cannot be opened ({reason})", _hint()) from None
 
     def _address(self) -> tuple[str, str, dict[str, str]]:
         """The camera in the system's own terms: (name, driver, options)."""
@@ -128,13 +126,50 @@ class Camera:
         return VideoError(f"camera {self.device}", problem, "check the cable and start again")
 
 
-def _windows_name(index: int) -> str:
-    """DirectShow knows cameras by name only."""
+def named(text: str) -> Camera:
+    """The camera that a person means: "0", "/dev/video2", a system's own name, or "driver:name"."""
+    if text.isascii() and text.isdigit():
+        return Camera(int(text))
+    driver, colon, name = text.partition(":")
+    return Camera(name, driver=driver) if colon and driver in DRIVERS else Camera(text)
+
+
+def devices() -> list[str]:
+    """The cameras that the system knows, as a person would name them."""
+    if sys.platform.startswith("linux"):
+        folders = sorted(Path("/sys/class/video4linux").glob("video*"), key=lambda f: int(f.name[5:] or 0))
+        return [
+            f"/dev/{f.name} ({_first_line(f / 'name')})" for f in folders if Path("/dev", f.name).exists()
+        ]
+    return _listed("avfoundation" if sys.platform == "darwin" else "dshow")
+
+
+def _listed(driver: str) -> list[str]:
+    """What PyAV finds; older ones and some drivers cannot list."""
     import av
 
-    names = [device.description or device.name for device in av.enumerate_input_devices("dshow")]
+    with contextlib.suppress(av.FFmpegError, OSError, ValueError, AttributeError):
+        return [device.description or device.name for device in av.enumerate_input_devices(driver)]
+    return []
+
+
+def _hint() -> str:
+    found = devices()
+    if not found:
+        return "no camera was found: connect one, and allow its use"
+    return f"found: {', '.join(found)}; it may be in use by another program, or not allowed"
+
+
+def _first_line(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        return "unnamed"
+
+
+def _windows_name(index: int) -> str:
+    """DirectShow knows cameras by name only."""
+    names = _listed("dshow")
     if not 0 <= index < len(names):
-        raise VideoError(
-            f"camera {index}", f"there are {len(names)} cameras", "connect one, or give its name"
-        )
+        raise VideoError(f"camera {index}", f"there are {len(names)} cameras", _hint())
     return f"video={names[index]}"
