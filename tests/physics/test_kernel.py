@@ -61,3 +61,15 @@ def test_a_single_tap_is_one_frame_long() -> None:
 def test_what_is_no_filter_is_refused(bad: np.ndarray) -> None:
     with pytest.raises(ArgumentError, match="jacobian"):
         components(bad, FPS)
+
+
+def test_a_filter_without_memory_says_so() -> None:
+    """Two taps are an oscillator that dies at once: R² alone would call that a perfect pulse filter."""
+    taps = np.zeros(40)
+    taps[:2] = 1.0, 0.5
+    (one,) = components(taps[None], FPS)
+    assert one.explained > 0.95
+    assert one.memory == 0.0
+    (ringing,) = components(late_oscillator(4, 12, 5)[None], FPS)
+    assert ringing.memory > 0.95
+    assert ringing.explained_memory > 0.99

@@ -60,6 +60,8 @@ def kernel_facts(which: str, answer: Response, found: list[Component]) -> dict[s
             {
                 "share": round(c.share, 4),
                 "explained": round(c.explained, 4),
+                "memory": round(c.memory, 4),
+                "explained_memory": round(c.explained_memory, 4),
                 "alpha": round(c.fit.alpha, 4),
                 "omega": round(c.fit.omega, 4),
                 "natural_hz": round(c.hz, 4),
@@ -86,21 +88,34 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
         f"{100 * facts['linear']:.0f} % of its answer is the same at all moments"
     )
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("energy", "R²", "ω/2π", "ζ", "α", "delay", "length", "oscillator", "Prop. 2"):
+    for title in (
+        "energy",
+        "R²",
+        "memory",
+        "its R²",
+        "ω/2π",
+        "ζ",
+        "delay",
+        "length",
+        "oscillator",
+        "Prop. 2",
+    ):
         table.add_column(title, justify="right", no_wrap=True)
     for row in facts["components"]:
         table.add_row(
             f"{100 * row['share']:.0f} %",
             f"{row['explained']:.2f}",
+            f"{100 * row['memory']:.0f} %",
+            f"{row['explained_memory']:.2f}",
             f"{row['natural_hz']:.2f} Hz",
             f"{row['damping_ratio']:.2f}",
-            f"{row['alpha']:.1f} 1/s",
             *(str(row[name]) for name in ("delay_frames", "effective_frames", "oscillator_frames")),
             str(row["guaranteed_frames"]),
         )
     console.print(table)
     console.print(
-        f"R²: explained by one damped oscillator. Lengths in frames, all but {facts['eps']:g} of the weight"
+        "R²: explained by one damped oscillator. Memory: energy at lags of 0.1 s and more.\n"
+        f"Delay and lengths in frames; a length holds all but {facts['eps']:g} of the weight."
     )
     if out is not None:
         console.print(f"drawn: {out}", markup=False)

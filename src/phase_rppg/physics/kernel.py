@@ -13,6 +13,7 @@ from .identify import MIN_SAMPLES, Identification, identify_forced
 from .oscillator import Oscillator, positive, signal_1d
 
 EPS = 0.05  # of a filter's whole weight that its effective length may miss
+LATE_S = 0.1
 MAX_DELAY_S = 0.6  # an answer may come this late
 _REFINED = 2  # delays that are looked at closely
 
@@ -36,6 +37,24 @@ class Component:
     def hz(self) -> float:
         """The natural frequency ω / 2π."""
         return self.fit.omega / (2 * np.pi)
+
+    @property
+    def memory(self) -> float:
+        """0–1: the share of the kernel's energy at lags of LATE_S and more; a filter that only takes the
+        newest frames has none, and any oscillator that dies at once explains it.
+        """
+        return float(np.sum(self.kernel[self._late :] ** 2) / np.sum(self.kernel**2))
+
+    @property
+    def explained_memory(self) -> float:
+        """R² of the same oscillator over those later lags alone; below 0 it is worse than nothing."""
+        late = self.kernel[self._late :]
+        missed = float(np.sum((late - self.fit.fitted[self._late :]) ** 2))
+        return 1 - missed / max(float(np.sum(late**2)), 1e-300)
+
+    @property
+    def _late(self) -> int:
+        return round(LATE_S / self.fit.oscillator.dt_s)
 
     @property
     def effective_frames(self) -> int:
