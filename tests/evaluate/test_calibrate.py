@@ -77,3 +77,34 @@ def test_p_ok_is_a_probability() -> None:
 def test_only_right_or_only_wrong_windows_teach_nothing() -> None:
     with pytest.raises(ArgumentError, match="some right"):
         calibrate.calibrate([o for o in windows(300) if o.right], "test", {})
+
+
+def recordings(count: int, seed: int) -> list[calibrate.Observed]:
+    """Eight shown windows of each recording, whose errors share a size of which sigma says nothing."""
+    rng = np.random.default_rng(seed)
+    quality = windows(1)[0].quality
+    found = []
+    for i in range(count):
+        size_bpm = rng.exponential(1.0)
+        for error_bpm in size_bpm * rng.normal(1, 0.1, 8):
+            found.append(calibrate.Observed(Peak(75 + error_bpm, 0.8, 8.0, 0.1), quality, 75.0, f"{i}"))
+    return found
+
+
+def test_the_interval_holds_the_truth_of_new_recordings_nine_times_of_ten() -> None:
+    inside = []
+    for seed in range(60):
+        floor_bpm = calibrate.interval_floor_bpm(recordings(25, seed))
+        for o in recordings(25, 1000 + seed):
+            assert o.truth_bpm is not None
+            half_bpm = floor_bpm + calibrate.INTERVAL_SIGMAS * o.peak.sigma_bpm
+            inside.append(abs(o.peak.bpm - o.truth_bpm) <= half_bpm)
+    assert 0.89 <= np.mean(inside) <= 0.95
+
+
+def test_a_long_recording_weighs_no_more_than_a_short_one() -> None:
+    good, bad = recordings(1, 0)[:1], recordings(1, 1)[:1]
+    bad = [calibrate.Observed(Peak(79.0, 0.8, 8.0, 0.1), bad[0].quality, 75.0, f"bad {i}") for i in range(4)]
+    once = calibrate.interval_floor_bpm(good + bad)
+    assert calibrate.interval_floor_bpm(good * 100 + bad) == once
+    assert calibrate.interval_floor_bpm([]) == calibrate.WITHIN_BPM

@@ -24,8 +24,9 @@ WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.005  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
 MIN_P_OK = 0.5  # no number is shown that is less likely right than this
-INTERVAL_COVERAGE = 0.90  # of the shown windows hold the truth within low…high
-INTERVAL_FLOOR_BPM = 1.0
+INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
+INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is the floor
+LEAST_FLOOR_BPM = 0.5
 # What a window must have to be judged at all.
 MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
 # Which way a feature can speak: clearer is better, shared with light or motion is worse.
@@ -74,7 +75,7 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
     weights, bias = fit_logistic((clipped - mean) / std, right, [SIGNS[name] for name in names])
     shown = held_out >= threshold
-    scale = _interval_scale([o for o, s in zip(usable, shown, strict=True) if s])
+    floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
         family=family,
         threshold=round(float(threshold), 4),
@@ -83,8 +84,8 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
             name: Feature(*(round(float(v), 6) for v in (mean[i], std[i], low[i], high[i], weights[i])))
             for i, name in enumerate(names)
         },
-        interval_scale=round(scale, 4),
-        interval_floor_bpm=INTERVAL_FLOOR_BPM,
+        interval_scale=INTERVAL_SIGMAS,
+        interval_floor_bpm=round(floor_bpm, 4),
         limits=limits,
         provenance={**provenance, **_summary(observed, usable, held_out, right, pulse, threshold)},
     )
@@ -195,16 +196,27 @@ def _threshold(p: FloatArray, right: BoolArray, pulse: BoolArray, *, without: in
     return 0.99
 
 
-def _interval_scale(shown: Sequence[Observed]) -> float:
-    """How many sigmas beyond the floor hold the truth in nine of ten shown windows."""
-    if not shown:
-        return 3.0
-    beyond = [
-        max(abs(o.peak.bpm - o.truth_bpm) - INTERVAL_FLOOR_BPM, 0.0) / max(o.peak.sigma_bpm, 0.05)
+def interval_floor_bpm(shown: Sequence[Observed]) -> float:
+    """How far beyond the noise of their line the numbers of a new recording may be off, nine times of ten.
+
+    Split-conformal over recordings: windows of one recording fail together, so every recording counts the
+    same, and the level is raised by (n+1)/n because the next recording is one more than the n that were seen
+    (Vovk et al. 2005; Lei et al. 2018).
+    """
+    rows = [
+        (abs(o.peak.bpm - o.truth_bpm) - INTERVAL_SIGMAS * o.peak.sigma_bpm, o.group)
         for o in shown
         if o.truth_bpm is not None
     ]
-    return float(np.quantile(beyond, INTERVAL_COVERAGE)) if beyond else 3.0
+    if not rows:
+        return WITHIN_BPM
+    beyond = np.array([row[0] for row in rows])
+    _, owner, sizes = np.unique([row[1] for row in rows], return_inverse=True, return_counts=True)
+    order = np.argsort(beyond, kind="stable")
+    reached = np.cumsum((1 / sizes[owner])[order]) / len(sizes)
+    level = min(INTERVAL_COVERAGE * (len(sizes) + 1) / len(sizes), 1.0)
+    at = min(int(np.searchsorted(reached, level - 1e-9)), len(order) - 1)
+    return max(float(beyond[order[at]]), LEAST_FLOOR_BPM)
 
 
 def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
