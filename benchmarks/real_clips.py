@@ -32,8 +32,9 @@ from phase_rppg.evaluate import metrics, protocol
 from phase_rppg.face.detect import Detector
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.pipeline.api import Order, carry_out
+from phase_rppg.pipeline.result import Result
 from phase_rppg.signal import rate, resample
-from phase_rppg.types import FrameSource, Recording, Waveform
+from phase_rppg.types import Estimate, FrameSource, Recording, Waveform
 
 WINDOW_S, STEP_S, FPS = 10.0, 1.0, 30.0
 BOX_SCALES = {"": 1.0, " ×1.5": 1.5}
@@ -123,7 +124,20 @@ def judge_pipeline(recording: Recording, name: str) -> dict[str, Any]:
         "ours": [abs(r.error_bpm) for r in rows if r.error_bpm is not None],
         "shown": [abs(r.error_bpm) for r in rows if r.shown and r.error_bpm is not None],
         "toolbox": [] if wave is None else toolbox_errors(recording, wave, result.duration_s),
+        "interval": interval_facts(recording, result),
     }
+
+
+def interval_facts(recording: Recording, result: Result) -> list[tuple[float, float, float]]:
+    """(|error|, half of the stated interval, sigma) in bpm of every shown window of the main face."""
+    found = []
+    for window in result.faces[0].windows if result.faces else ():
+        truth = reference.window_bpm(recording.reference, window.start_s, window.end_s)
+        reading = window.reading
+        if truth is not None and isinstance(reading, Estimate) and window.peak is not None:
+            half = (reading.high - reading.low) / 2
+            found.append((abs(reading.bpm - truth), half, window.peak.sigma_bpm))
+    return found
 
 
 def toolbox_errors(recording: Recording, wave: Waveform, duration_s: float) -> list[float]:
@@ -202,6 +216,8 @@ def summarise(judged: list[dict[str, Any]]) -> dict[str, Any]:
             table[name]["shown_windows"] = len(shown)
             table[name]["shown_windows_mae"] = mean(shown)
             table[name]["coverage"] = round(len(shown) / sum(e["windows"] for e in each), 4)
+            inside = [error <= half for e in each for error, half, _ in e["interval"]]
+            table[name]["truth_within_interval"] = mean([float(one) for one in inside])
     return table
 
 
