@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +77,39 @@ def test_an_interrupted_run_keeps_its_shards_and_ends_the_same(
     for file in sorted(made.rglob("*.npy")):
         assert file.read_bytes() == (tmp_path / "c" / file.relative_to(made)).read_bytes()
     assert not list((tmp_path / "c").glob(".*"))
+
+
+def test_a_killed_command_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
+    """SIGKILL in the middle of the second shard, then the same command again."""
+    script = (
+        "import sys; from phase_rppg.synth import clips; clips.SHARD_CLIPS = 2;"
+        "from phase_rppg.cli import run; sys.exit(run(sys.argv[1:]))"
+    )
+    options = ["--world", "phone", "--n", "6", "--seconds", "0.8", "--size", "12", "--seed", "2"]
+    options += ["--codec", "h264"]
+
+    def start(out: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", script, "synth", str(out), *options, "--workers", "1"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    running = start(killed)
+    deadline_s = time.monotonic() + 120
+    while not (killed / ".shard-00001-unfinished").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    finished = sorted(killed.glob("shard-*"))
+    assert finished
+    assert len(finished) < 3
+    before = (finished[0] / "pixels.npy").stat().st_mtime_ns
+    assert start(killed).wait() == 0
+    assert (finished[0] / "pixels.npy").stat().st_mtime_ns == before
+    assert start(whole).wait() == 0
+    files = {str(file.relative_to(whole)): file.read_bytes() for file in whole.rglob("*") if file.is_file()}
+    again = {str(file.relative_to(killed)): file.read_bytes() for file in killed.rglob("*") if file.is_file()}
+    assert sorted(files) == sorted(again)
+    assert files == again
 
 
 def test_another_job_does_not_mix_into_a_folder(made: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,3 +116,32 @@ def test_a_video_is_repeated_frame_by_frame_on_one_clock(tmp_path: Path) -> None
         np.testing.assert_array_equal(thrice[i].rgb, once[i % 20].rgb)
     with pytest.raises(ArgumentError):
         repeat_video(tmp_path / "once.mp4", tmp_path / "never.mp4", 0)
+
+
+@pytest.mark.parametrize(("width", "height"), [(112, 48), (128, 48)])
+def test_the_same_pictures_give_the_same_bits_whatever_was_in_memory(width: int, height: int) -> None:
+    script = (
+        "import hashlib, pathlib, sys, tempfile\n"
+        "import numpy as np\n"
+        "from phase_rppg.video.encode import write_video\n"
+        "rng = np.random.default_rng(0)\n"
+        f"scene = rng.integers(0, 256, ({height // 8}, {width // 8}, 3)).repeat(8, 0).repeat(8, 1)\n"
+        "def picture(k):\n"
+        "    moved = np.roll(scene, k // 3, 1) + rng.normal(0, 3, scene.shape)\n"
+        "    return np.clip(moved, 0, 255).astype(np.uint8)\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    path = pathlib.Path(folder, 'a.mp4')\n"
+        "    write_video(path, map(picture, range(20)), 30, crf=20)\n"
+        "    print(hashlib.sha256(path.read_bytes()).hexdigest())\n"
+    )
+    bits = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "MALLOC_PERTURB_": fill},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for fill in ("1", "85", "200")
+    }
+    assert len(bits) == 1

@@ -12,6 +12,7 @@ import numpy as np
 from av.video.reformatter import VideoReformatter
 
 from ..types import ByteArray
+from ..video.encode import same_bits
 
 NAMES = ("raw", "h264", "mjpeg")
 
@@ -79,7 +80,9 @@ def _encoder(spec: CodecSpec, width: int, height: int, fps: float) -> av.VideoCo
         encoder.options = {"qmin": str(spec.quality), "qmax": str(spec.quality)}
         return encoder
     encoder.pix_fmt = "yuv420p"
-    encoder.options = {"preset": spec.preset, "bf": str(spec.bframes), "g": str(spec.keyint)}
+    encoder.options = {
+        "preset": spec.preset, "bf": str(spec.bframes), "g": str(spec.keyint), **same_bits(width),
+    }  # fmt: skip
     if spec.kbps > 0:
         encoder.bit_rate = int(1000 * spec.kbps)
     else:

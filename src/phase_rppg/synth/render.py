@@ -112,42 +112,68 @@ class _Layer:
         figure, light = actor.figure, scene.light
         coefficients = _coefficients(actor, light)  # (T,3,K)
         used = np.flatnonzero(np.abs(coefficients).max((0, 1)) > 0)
-        self.maps = np.ascontiguousarray(_maps(actor, light, scene.camera)[:, used])  # (3,K,N)
         self.coefficients = coefficients[:, :, used] * scene.gain[:, :, None]
-        self.alpha = cam.optics(figure.alpha, scene.camera).reshape(1, -1)
         self.window = _window(actor, scene.shape)
         top, bottom, left, right = self.window
-        shape = (bottom - top, right - left)
-        self.sampler = Sampler(shape, figure.shape, figure.px_per_h)
-        self.actor, self.shape = actor, shape
+        self.actor, self.shape = actor, (bottom - top, right - left)
         self.centre = (actor.centre[0] - left, actor.centre[1] - top)
+        part = None if _ends_alone(scene.source) else self._part(figure)
+        self.sampler = Sampler(self.shape, figure.shape, figure.px_per_h, part)
+        part = self.sampler.part
+        kept = np.s_[..., part[0] : part[1], part[2] : part[3]]
+        maps = _maps(actor, light, scene.camera)
+        self.maps = np.stack([maps[k][kept].reshape(3, -1) for k in used], axis=1)  # (3,K,N)
+        self.alpha = cam.optics(figure.alpha, scene.camera)[kept].reshape(-1)
         self.ready: dict[int, tuple[FloatArray, FloatArray]] = {}
 
+    def _part(self, figure: Figure) -> tuple[int, int, int, int]:
+        """The part of the texture that is in the picture at any time: a good half of it never is."""
+        whole, count = Sampler(self.shape, figure.shape, figure.px_per_h), len(self.coefficients)
+        blocks = (self._grids(k, min(k + FRAMES_AT_ONCE, count)) for k in range(0, count, FRAMES_AT_ONCE))
+        return whole.reach(grid for block in blocks for grid in block)
+
     def texture(self, at: int) -> tuple[FloatArray, FloatArray]:
-        """(4,N) premultiplied colour and opacity at one moment, and (2,gh,gw) where each pixel looks."""
+        """(3,N) premultiplied colour at one moment, and (2,gh,gw) where each pixel looks."""
         if at not in self.ready:
             span = range(at, min(at + FRAMES_AT_ONCE, len(self.coefficients)))
             block = self.coefficients[span.start : span.stop]
-            planes = np.empty((len(span), 4, self.maps.shape[2]), np.float32)
+            planes = np.empty((len(span), 3, self.maps.shape[2]), np.float32)
             for channel in range(3):
                 np.matmul(block[:, channel], self.maps[channel], out=planes[:, channel])
-            planes[:, 3] = self.alpha
-            poses, actor = self.actor.poses.part(slice(span.start, span.stop)), self.actor
-            grids = texture_grid(poses, self.shape, self.centre, actor.px_per_h, actor.figure.flat)
+            grids = self._grids(span.start, span.stop)
             self.ready = dict(zip(span, zip(planes, grids, strict=True), strict=True))
         return self.ready[at]
 
+    def _grids(self, start: int, stop: int) -> FloatArray:
+        """(T,2,gh,gw) where in the texture the window looks, in some frames."""
+        poses, actor = self.actor.poses.part(slice(start, stop)), self.actor
+        return texture_grid(poses, self.shape, self.centre, actor.px_per_h, actor.figure.flat)
+
     def draw(self, picture: FloatArray, at: int) -> None:
         top, bottom, left, right = self.window
-        seen = self.sampler.look(*self.texture(at))
+        colours, grid = self.texture(at)
+        seen = self.sampler.look((*colours, self.alpha), grid)
         part = picture[:, top:bottom, left:right]
         np.subtract(1, seen[3], out=seen[3])
         part *= seen[3]
         part += seen[:3]
 
 
-def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> FloatArray:
-    """(3,K,N) fixed maps; the order matches `_coefficients`."""
+def _ends_alone(source: cam.IntArray) -> bool:
+    """Whether the last frame is a block of its own.
+
+    The product is then one of a vector, whose rounding depends on the width of the maps: they stay whole, so
+    that a seed gives the same bits as ever.
+    """
+    start = -FRAMES_AT_ONCE
+    for at in np.unique(source):
+        if at >= start + FRAMES_AT_ONCE:
+            start = int(at)
+    return start == len(source) - 1
+
+
+def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> list[FloatArray]:
+    """K fixed maps (3,H,W); the order matches `_coefficients`."""
     f = actor.figure
     key, turn_yaw, turn_pitch = _shading(f, light.key_from, light.ambient)
     second = _shading(f, light.second_from, light.ambient)[0]
@@ -157,13 +183,12 @@ def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> FloatArray:
     share = _steady_share(light)
     if share is not None:
         lit = lit + share[:, None, None] * (colour * second)
-    maps = [
+    return [
         lit + shine, lit * f.perfusion, lit * (f.perfusion * f.delay_s),
         colour * second, colour * (second * f.perfusion),
         colour * turn_yaw + shine_yaw, colour * turn_pitch + shine_pitch,
         cam.optics(f.blink * key, camera), cam.optics(f.mouth * key, camera),
     ]  # fmt: skip
-    return np.stack([m.reshape(3, -1) for m in maps], axis=1)
 
 
 def _coefficients(actor: Actor, light: Light) -> FloatArray:

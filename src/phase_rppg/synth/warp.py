@@ -6,6 +6,8 @@ products; the look-up is bilinear, plane by plane, with `take`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..types import FloatArray
@@ -14,6 +16,7 @@ from .figure import HALF_EXTENT, depth
 from .motion import Poses
 
 GRID_STEP_PX = 8
+BAND_ROWS = 32  # of a frame that are looked up at once
 
 
 def texture_grid(
@@ -59,44 +62,81 @@ def texture_grid(
 
 
 class Sampler:
-    """Bilinear look-up into planes of one texture for frames of one shape."""
+    """Bilinear look-up into planes of one texture for frames of one shape.
+
+    `part` (top, bottom, left, right) says which part of the texture the planes hold; see `reach`.
+    """
 
     def __init__(
-        self, shape: tuple[int, int], texture_shape: tuple[int, int], texture_px_per_h: float
+        self,
+        shape: tuple[int, int],
+        texture_shape: tuple[int, int],
+        texture_px_per_h: float,
+        part: tuple[int, int, int, int] | None = None,
     ) -> None:
         self.texture_shape = texture_shape
+        self.part = part or (0, texture_shape[0], 0, texture_shape[1])
         self.scale = np.float32(texture_px_per_h)
         self.offset = np.float32(HALF_EXTENT * texture_px_per_h - 0.5)
         rows, columns = (max(2, side // GRID_STEP_PX + 1) for side in shape)
         self.down, self.across = interpolation(shape[0], rows), interpolation(shape[1], columns).T
+        self.scratch = np.empty((3, BAND_ROWS, shape[1]), np.float32)
 
-    def look(self, planes: FloatArray, grid: FloatArray) -> FloatArray:
-        """(C,H,W) of the frame from (C,Ht·Wt) texture planes and one frame's grid (2,gh,gw)."""
-        height, width = self.texture_shape
-        # Clipping the coarse grid is enough: what lies between its nodes stays within them.
-        v = self.down @ np.clip(self.scale * grid[0] + self.offset, 0, height - 1.001) @ self.across
-        u = self.down @ np.clip(self.scale * grid[1] + self.offset, 0, width - 1.001) @ self.across
-        corner, column = v.astype(np.intp), u.astype(np.intp)
-        v -= corner
-        u -= column
-        corner *= width
-        corner += column
+    def look(self, planes: Iterable[FloatArray], grid: FloatArray) -> FloatArray:
+        """(C,H,W) of the frame from C texture planes (Ht·Wt,) and one frame's grid (2,gh,gw)."""
+        planes = list(planes)
+        v, u = (self.down @ nodes @ self.across for nodes in self._nodes(grid))
+        top, _, left, right = self.part
+        width = right - left
         picture = np.empty((len(planes), *self.shape), np.float32)
-        for plane, out in zip(planes, picture, strict=True):
-            plane.take(corner, out=out, mode="clip")
-            b = plane[1:].take(corner, mode="clip")
-            c = plane[width:].take(corner, mode="clip")
-            d = plane[width + 1 :].take(corner, mode="clip")
-            b -= out
-            b *= u
-            out += b
-            d -= c
-            d *= u
-            c += d
-            c -= out
-            c *= v
-            out += c
+        # Some rows at a time: what is in use stays in the cache.
+        for start in range(0, len(v), BAND_ROWS):
+            band = slice(start, start + BAND_ROWS)
+            row, column = v[band].astype(np.int32), u[band].astype(np.int32)
+            down, across = v[band] - row, u[band] - column
+            row -= top
+            row *= width
+            row += column - left
+            corner = row.astype(np.intp)
+            b, c, d = self.scratch[:, : len(corner)]
+            for plane, whole in zip(planes, picture, strict=True):
+                out = whole[band]
+                plane.take(corner, out=out, mode="clip")
+                plane[1:].take(corner, out=b, mode="clip")
+                plane[width:].take(corner, out=c, mode="clip")
+                plane[width + 1 :].take(corner, out=d, mode="clip")
+                b -= out
+                b *= across
+                out += b
+                d -= c
+                d *= across
+                c += d
+                c -= out
+                c *= down
+                out += c
         return picture
+
+    def reach(self, grids: Iterable[FloatArray]) -> tuple[int, int, int, int]:
+        """Top, bottom, left and right of what some frames' grids (2,gh,gw) look at in the texture."""
+        height, width = self.texture_shape
+        nodes = [self._nodes(grid) for grid in grids]
+        (top, bottom), (left, right) = (
+            (int(min(n[axis].min() for n in nodes)), int(max(n[axis].max() for n in nodes)))
+            for axis in (0, 1)
+        )
+        # One more for the neighbour, one for rounding between the nodes.
+        return max(top - 1, 0), min(bottom + 3, height), max(left - 1, 0), min(right + 3, width)
+
+    def _nodes(self, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The grid in pixels of the texture, rows and columns, kept inside it.
+
+        That the nodes are inside is enough: what lies between them is too.
+        """
+        height, width = self.texture_shape
+        return (
+            np.clip(self.scale * grid[0] + self.offset, 0, height - 1.001),
+            np.clip(self.scale * grid[1] + self.offset, 0, width - 1.001),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
