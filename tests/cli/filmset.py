@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import struct
-import wave
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+import badfiles
 from drawing import Actor, Film, clock
 from phase_rppg.video.encode import write_video
 
@@ -92,23 +91,13 @@ class FilmSet:
         return path
 
     def text(self) -> Path:
-        path = self.folder / "text.mp4"
-        path.write_text("this is not a video\n" * 50)
-        return path
+        return badfiles.text(self.folder / "text.mp4")
 
     def empty(self) -> Path:
-        path = self.folder / "empty.mp4"
-        path.touch()
-        return path
+        return badfiles.empty(self.folder / "empty.mp4")
 
     def sound(self) -> Path:
-        path = self.folder / "sound.mp4"
-        with wave.open(str(path), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(8000)
-            file.writeframes(b"\0\0" * 8000)
-        return path
+        return badfiles.sound(self.folder / "sound.mp4")
 
     def empty_folder(self) -> Path:
         path = self.folder / "empty_folder"
@@ -138,12 +127,7 @@ class FilmSet:
         return path
 
     def huge(self) -> Path:
-        path = self.folder / "huge.avi"
-        write_video(path, [np.zeros((64, 64, 3), np.uint8)] * 2, 30, codec="raw")
-        data = bytearray(path.read_bytes())
-        struct.pack_into("<ii", data, data.find(b"strf") + 12, 16000, 16000)
-        path.write_bytes(data)
-        return path
+        return badfiles.huge(self.folder / "huge.avi")
 
     def no_timestamps(self) -> Path:
         """A bare H.264 stream: pictures without times."""

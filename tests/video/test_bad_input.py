@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import struct
-import wave
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import badfiles
 from phase_rppg.errors import VideoError
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
@@ -19,15 +18,11 @@ from phase_rppg.video.probe import probe
 
 
 def text(folder: Path) -> Path:
-    path = folder / "notes.mp4"
-    path.write_text("this is not a video\n" * 50)
-    return path
+    return badfiles.text(folder / "notes.mp4")
 
 
 def empty(folder: Path) -> Path:
-    path = folder / "empty.mp4"
-    path.touch()
-    return path
+    return badfiles.empty(folder / "empty.mp4")
 
 
 def directory(folder: Path) -> Path:
@@ -41,13 +36,7 @@ def absent(folder: Path) -> Path:
 
 
 def sound(folder: Path) -> Path:
-    path = folder / "sound.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8000)
-        file.writeframes(b"\0\0" * 8000)
-    return path
+    return badfiles.sound(folder / "sound.wav")
 
 
 def tiny(folder: Path) -> Path:
@@ -56,20 +45,12 @@ def tiny(folder: Path) -> Path:
     return path
 
 
-def huge(folder: Path, side: int = 16000) -> Path:
-    """An uncompressed AVI whose header says 16000×16000 and that holds almost nothing."""
-    path = folder / "huge.avi"
-    write_video(path, [np.zeros((64, 64, 3), np.uint8)] * 2, 30, codec="raw")
-    data = bytearray(path.read_bytes())
-    place = data.find(b"strf") + 8 + 4
-    assert struct.unpack_from("<i", data, place) == (64,)
-    struct.pack_into("<ii", data, place, side, side)
-    path.write_bytes(data)
-    return path
+def huge(folder: Path) -> Path:
+    return badfiles.huge(folder / "huge.avi")
 
 
 def impossible(folder: Path) -> Path:
-    return huge(folder, 60_000)
+    return badfiles.huge(folder / "impossible.avi", 60_000)
 
 
 def playlist(folder: Path) -> Path:
