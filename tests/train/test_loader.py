@@ -121,6 +121,29 @@ def test_every_draw_keeps_to_its_limits(seed: int) -> None:
     assert 0 <= how.noise <= 1.5
 
 
+@pytest.mark.parametrize("size", [12, 13])
+def test_a_codec_changes_the_pictures_and_nothing_else(size: int) -> None:
+    def made(**codec: object) -> tuple[np.ndarray, np.ndarray]:
+        recipe = tiny(augment={"stretch": [0.9, 1.1], "noise": 0.0, **codec})
+        return make(Toy(1, size=size), 0, recipe, 8, FPS, np.random.default_rng(5))
+
+    plain, wave = made()
+    fine, fine_wave = made(codec=1.0, crf=[8, 8])
+    coarse, _ = made(codec=1.0, crf=[38, 38])
+    assert np.array_equal(wave, fine_wave)
+    assert np.array_equal(plain, made(codec=0.0, crf=[38, 38])[0])
+    assert np.array_equal(coarse, made(codec=1.0, crf=[38, 38])[0])
+    apart = [np.abs(plain.astype(int) - other).mean() for other in (fine, coarse)]
+    assert 0 < apart[0] < apart[1] < 20
+
+
+def test_a_codec_comes_as_often_as_the_recipe_says() -> None:
+    drawn = [augment.draw(Augment(codec=0.3), np.random.default_rng(k)).crf for k in range(400)]
+    chosen = [crf for crf in drawn if crf is not None]
+    assert 0.2 < len(chosen) / 400 < 0.4
+    assert all(18 <= crf <= 30 for crf in chosen)
+
+
 def test_frames_without_a_face_are_left_out() -> None:
     class Gaps(Toy):
         def clip(self, index: int) -> tuple:

@@ -1,15 +1,16 @@
-"""Vary a clip: place, size, mirror, time, colour, noise. Pure functions of their random generator.
+"""Vary a clip: codec, place, size, mirror, time, colour, noise. Pure functions of their random generator.
 
 Time-stretch takes the pictures and the wave at the same new moments: the rate and its label change together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..face.crop import AreaCrop
+from ..synth.codec import CodecSpec, transcode
 from ..types import ByteArray, FloatArray
 from .recipe import Augment
 
@@ -25,6 +26,7 @@ class Draw:
     gamma: float
     noise: float
     seed: int  # of the noise itself
+    crf: float | None = None  # quality at which the source is compressed once more; None: it is not
 
 
 PLAIN = Draw(False, (0.0, 0.0, 1.0, 1.0), 1.0, np.ones(3), 1.0, 0.0, 0)
@@ -36,7 +38,7 @@ def draw(augment: Augment, rng: np.random.Generator) -> Draw:
     x, y = 0.5 - side / 2 + rng.uniform(-augment.shift, augment.shift, 2)
     stretch = float(np.exp(rng.uniform(*np.log(augment.stretch))))
     gain = np.exp(rng.normal(0, 1) * augment.brightness) * np.exp(rng.normal(0, augment.gain, 3))
-    return Draw(
+    how = Draw(
         flip=bool(rng.random() < augment.flip),
         box=(float(x), float(y), float(side), float(side)),
         stretch=stretch,
@@ -45,11 +47,22 @@ def draw(augment: Augment, rng: np.random.Generator) -> Draw:
         noise=float(rng.uniform(0, 1) ** 2 * augment.noise),
         seed=int(rng.integers(2**31)),
     )
+    # From numbers of its own: with or without a codec, everything else is varied alike.
+    luck = np.random.default_rng([how.seed, 1])
+    return replace(how, crf=float(luck.uniform(*augment.crf))) if luck.random() < augment.codec else how
 
 
 def moments(start: float, frames: int, step: float) -> FloatArray:
     """Positions in the source, in frames: start, start + step, …"""
     return start + step * np.arange(frames)
+
+
+def compress(pixels: ByteArray, crf: float) -> ByteArray:
+    """The pictures (T,S,S,3) as they come back from H.264 at this quality."""
+    side = pixels.shape[1]
+    even = np.pad(pixels, ((0, 0), (0, side % 2), (0, side % 2), (0, 0)), mode="edge")
+    stored = CodecSpec("h264", crf=crf, preset="veryfast")
+    return np.stack([picture[:side, :side] for picture in transcode(even, stored)])
 
 
 def cut(pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float], size: int) -> FloatArray:

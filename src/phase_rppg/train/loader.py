@@ -122,7 +122,12 @@ def make(
             )
         start = float(rng.choice(choices))
     at = np.minimum(augment.moments(start, frames, step), usable - 1)
-    return augment.recolour(augment.cut(pixels, at, how.box, size), how), augment.cut_wave(wave, at)
+    wave = augment.cut_wave(wave, at)
+    if how.crf is not None:
+        first = int(at[0])
+        pixels = augment.compress(pixels[first : int(np.ceil(at[-1])) + 1], how.crf)
+        at = at - first
+    return augment.recolour(augment.cut(pixels, at, how.box, size), how), wave
 
 
 def validation_clip(source: ClipSource, index: int, size: int, fps: float) -> tuple[ByteArray, FloatArray]:

@@ -81,12 +81,19 @@ class Augment:
     gamma: float = 0.15  # spread of the logarithm of gamma
     brightness: float = 0.15  # spread of the logarithm of brightness
     noise: float = 1.5  # largest standard deviation, in grey levels
+    codec: float = 0.0  # probability that a clip is stored once more as H.264, before all else
+    crf: tuple[float, float] = (18.0, 30.0)  # at a quality of this range: 0 best … 51 worst
 
     def __post_init__(self) -> None:
         for name in ("scale", "stretch"):
             low, high = getattr(self, name)
             if not 0 < low <= high:
                 raise RecipeError(f"augment.{name}", f"got {[low, high]}, accepted: [low, high] above 0")
+        for name in ("flip", "codec"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise RecipeError(f"augment.{name}", f"got {getattr(self, name)}, accepted: 0–1")
+        if not 0 <= self.crf[0] <= self.crf[1] <= 51:
+            raise RecipeError("augment.crf", f"got {list(self.crf)}, accepted: [low, high] within 0–51")
 
 
 @dataclass(frozen=True)
