@@ -1,0 +1,117 @@
+"""How hard each world is: the share of clips in which plain POS is within 5 bpm of the truth.
+
+    python benchmarks/world_difficulty.py [--world wild --world studio …] [--n 24] [--json OUT]
+    python benchmarks/world_difficulty.py --clips DIR [--n 1000] [--json OUT]
+
+A training mix should be neither hopeless nor solved: 40–75 % is the aim for `wild`. POS is the one of the
+pipeline, on the mean colour of the whole crop; the truth is the mean of the instantaneous rate. --clips reads
+clips that `phase synth --as clips` has made (and does not write there); other worlds are made on the way.
+Worlds without a pulse count how often POS claims a line at all that the truth does not have: they have no
+share, and are left out. Results of earlier runs in OUT are kept for worlds that are not measured now.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phase_rppg import registry
+from phase_rppg.fileio import read_json, write_json
+from phase_rppg.signal.rate import spectral_bpm
+from phase_rppg.synth import ClipJob, Clips
+from phase_rppg.types import RgbTrace
+
+WORLDS = ("studio", "motion", "lux", "phone", "wild")
+AIM = {"wild": (0.40, 0.75)}
+CLOSE_BPM = 5.0
+SECONDS, SIZE = 10.0, 64
+BY = ("codec", "motion", "light", "skin")
+
+Clip = tuple[np.ndarray, np.ndarray, float, Mapping[str, Any]]  # colours (T,3), bpm (T,), fps, conditions
+
+
+def stored(folder: Path, n: int) -> Iterator[Clip]:
+    """Clips that lie on the disk."""
+    clips = Clips(folder)
+    for index in range(min(n, len(clips))):
+        pixels, _, fps, meta = clips.clip(index)
+        yield pixels.mean((1, 2)), clips.bpm(index), fps, meta
+
+
+def made(world: str, n: int) -> Iterator[Clip]:
+    """Clips that are made now."""
+    job = ClipJob(world, SECONDS, SIZE, seed=1)
+    for index in range(n):
+        one = job.make(index)
+        yield one.pixels.mean((1, 2)), one.truth.bpm, one.truth.fps, one.truth.conditions
+
+
+def measure(clips: Iterator[Clip]) -> dict[str, Any]:
+    """Share of clips within 5 bpm, and the same by condition."""
+    pos = registry.load("methods", "pos")
+    errors: list[float] = []
+    groups: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in BY}
+    for colours, bpm, fps, conditions in clips:
+        trace = RgbTrace(colours, fps, 0.0, np.ones(len(colours), bool))
+        error = abs(spectral_bpm(pos.extract(trace)) - float(bpm.mean()))
+        errors.append(error)
+        for name in BY:
+            groups[name][str(conditions[name])].append(error)
+    return {
+        "clips": len(errors),
+        "pos_within_5_bpm": share(errors),
+        "pos_median_error_bpm": round(float(np.median(errors)), 2),
+        "by": {
+            name: {
+                kind: {"clips": len(found), "pos_within_5_bpm": share(found)}
+                for kind, found in sorted(kinds.items())
+            }
+            for name, kinds in groups.items()
+        },
+    }
+
+
+def share(errors: list[float]) -> float:
+    return round(float(np.mean(np.array(errors) <= CLOSE_BPM)), 3)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--world", action="append", choices=WORLDS, help="default: all with a pulse")
+    parser.add_argument("--clips", type=Path, help="a folder of clips to read instead of making some")
+    parser.add_argument("--n", type=int, default=24, help="clips of each world")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {}
+    if arguments.json is not None and arguments.json.is_file():
+        report = read_json(arguments.json)
+    if arguments.clips is not None:
+        job = Clips(arguments.clips).job
+        todo = {str(job["world"]): stored(arguments.clips, arguments.n)}
+        seed = job["seed"]
+    else:
+        todo = {world: made(world, arguments.n) for world in arguments.world or WORLDS}
+        seed = 1
+    failed = False
+    for world, clips in todo.items():
+        result = {"seed": seed, "seconds": SECONDS, **measure(clips)}
+        if aim := AIM.get(world):
+            result["aim"] = list(aim)
+            failed |= not aim[0] <= result["pos_within_5_bpm"] <= aim[1]
+        report[world] = result
+        print(f"{world:8} {result['clips']:5} clips, POS within 5 bpm in {result['pos_within_5_bpm']:.0%}")
+    if arguments.json is not None:
+        write_json(arguments.json, report)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
