@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..physics import fir
-from ..physics.kernel import EPS, Component
+from ..physics.kernel import EPS, LATE_S, Component
 from ..types import FloatArray
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def _draw_kernel(axes: Axes, component: Component, fps: float, number: int, colo
     axes.plot(lag_s, component.fit.fitted / top, "-", lw=1.3, color="black", label="damped oscillator")
     axes.set_title(
         f"component {number}: {100 * component.share:.0f} % of the energy\n"
-        f"R² = {component.explained:.2f}, ω/2π = {component.hz:.2f} Hz, "
+        f"R² = {component.explained:.2f}; beyond {LATE_S:g} s {100 * component.memory:.0f} %, "
+        f"R² = {component.explained_memory:.2f}\nω/2π = {component.hz:.2f} Hz, "
         f"ζ = {component.fit.oscillator.damping_ratio:.2f}",
         fontsize=9,
     )

@@ -72,7 +72,7 @@ def figure(seen: Look, face: FaceResult, gaze: Gaze, frames: Sequence[Frame]) ->
 
     masks = gaze.masks.shape[1]
     columns, rows = len(frames) + 1, masks + 1
-    fig = Figure(figsize=(2.35 * columns, 2.35 * rows + 2.1), layout="constrained")
+    fig = Figure(figsize=(max(2.35 * columns, 7.0), 2.35 * rows + 2.1), layout="constrained")
     name = Path(seen.result.video).name
     fig.suptitle(f"{name}  ·  {seen.result.method}  ·  {short(face)}", fontsize=11, color=INK)
     grid = fig.add_gridspec(rows + 1, columns, height_ratios=[1.0] * rows + [0.75])
@@ -130,7 +130,9 @@ def _draw_frame(axes: Axes, frame: Frame, box: Box | None) -> None:
     step = max(1, -(-max(height, width) // _FRAME_PX))
     axes.imshow(frame.rgb[::step, ::step], extent=(0, width, height, 0))
     if box is not None:
-        axes.add_patch(Rectangle(box[:2], box[2], box[3], fill=False, color=PULSE, lw=1.5))
+        left, top = max(box[0], 1.0), max(box[1], 1.0)
+        right, bottom = min(box[0] + box[2], width - 1.0), min(box[1] + box[3], height - 1.0)
+        axes.add_patch(Rectangle((left, top), right - left, bottom - top, fill=False, color=PULSE, lw=1.5))
     axes.set(xlim=(0, width), ylim=(height, 0), xticks=[], yticks=[])
     axes.set_title(f"{frame.t_s:.1f} s", fontsize=9, color=INK)
 
