@@ -1,6 +1,6 @@
 """Do TCN kernels that begin as oscillators learn faster than random ones, and do they stay oscillators?
 
-    python benchmarks/kernel_init.py [--clips DIR] [--clips-seen 1000] [--seeds 2] [--out FILE.json]
+    python benchmarks/kernel_init.py [--clips DIR] [--clips-seen 640] [--seeds 2] [--out FILE.json]
 
 Trains small `phasenet-stream` runs from both beginnings with the same clips, the same seeds and the same
 budget; records training and validation curves, and how much of the impulse response of the temporal part a
@@ -8,7 +8,7 @@ damped oscillator explains (R² of the leading components, weighted by their ene
 untrained network passes on the newest frames, which any oscillator that dies at once explains: so R² is
 also given for the lags of 0.1 s and more alone, with the share of the energy that lies there. The
 defaults take about a quarter of an hour of one core: 96 clips of `wild` are made first (kept in the folder
---clips if one is named that does not exist yet), then 2 × 2 runs see 1000 clips each. The picture goes
+--clips if one is named that does not exist yet), then 2 × 2 runs see 640 clips each. The picture goes
 beside the JSON file.
 """
 
@@ -212,7 +212,7 @@ def main() -> int:
     )
     parser.add_argument("--clips", type=Path, help="a folder of `phase synth --as clips`; made if missing")
     parser.add_argument("--make", type=int, default=96, help="how many clips to make when there are none")
-    parser.add_argument("--clips-seen", type=int, default=1000, help="per run: what the experiment costs")
+    parser.add_argument("--clips-seen", type=int, default=640, help="per run: what the experiment costs")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--validate-clips", type=int, default=16)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "kernel_init.json")
