@@ -82,14 +82,13 @@ def main() -> None:
     document["cpu_s"] = round(sum(cell["cpu_s"] for cell in document["cells"]), 1)
     write_json(options.results / f"{NAME}.json", document)
     text = (options.out / "study" / "study.md").read_text(encoding="utf-8")
-    for path in files:
-        if path.suffix == ".png":
-            kept = f"{NAME}.png" if path.stem == "study" else f"{NAME}-{path.name}"
-            if path.stem == "study" or path.name.startswith("scatter"):
-                shutil.copyfile(path, options.results / kept)
-                text = text.replace(f"![{path.name}]({path.name})", f"![{kept}]({kept})")
-            else:
-                text = text.replace(f"\n![{path.name}]({path.name})\n", "\n")
+    for path in (path for path in files if path.suffix == ".png"):
+        kept = f"{NAME}.png" if path.stem == "study" else f"{NAME}_{path.name}"
+        if path.stem in ("study", "ablation"):
+            shutil.copyfile(path, options.results / kept)
+            text = text.replace(f"![{path.name}]({path.name})", f"![{kept}]({kept})")
+        else:
+            text = text.replace(f"\n![{path.name}]({path.name})\n", "")
     write_text(options.results / f"{NAME}.md", text)
     print((options.results / f"{NAME}.md").read_text(encoding="utf-8"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..evaluate import plots
 from . import paper
 from .grid import comparisons, label, summaries, values
-from .plan import LIGHTS
+from .plan import HARD_WORLDS, LIGHTS, STUDY_MODULES
 from .runner import Outcome
 
 if TYPE_CHECKING:
@@ -32,8 +33,13 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
         for column in plan.columns:
             if results := outcome.results.get((plan.rows[-1], column)):
                 figures[f"waves-{column}"] = waves(results[0], column, folder)
+    elif plan.name == "study" and outcome.results:
+        variants = [row for row in plan.rows if row in STUDY_MODULES]
+        figures[plan.name] = bars(outcome, [row for row in plan.rows if row not in variants], plan.columns)
+        if variants:
+            figures["ablation"] = bars(outcome, ["phasenet-stream", *variants], list(HARD_WORLDS))
     elif outcome.results:
-        figures[plan.name] = bars(outcome)
+        figures[plan.name] = bars(outcome, plan.rows, plan.columns)
     best = plan.rows[-1] if plan.name != "study" else "phasenet-stream"
     for column in plan.columns if plan.view in ("table", "condition") else []:
         readings = [
@@ -70,15 +76,14 @@ def stamped(figure: Figure, stamp: str) -> None:
         )  # fmt: skip
 
 
-def bars(outcome: Outcome) -> Figure:
+def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figure:
     """The first metric of every row, by column, with the paper's number as a mark."""
     from matplotlib.figure import Figure
 
     plan = outcome.plan
     metric = plan.metrics[0]
     light = plan.view == "condition"
-    columns = list(LIGHTS) if light else plan.columns
-    rows = plan.rows
+    columns = LIGHTS if light else columns
     figure = Figure(
         figsize=(max(6.4, 1.1 + 0.24 * len(rows) * len(columns)), 4.4), dpi=_DPI, layout="constrained"
     )
@@ -109,31 +114,39 @@ def bars(outcome: Outcome) -> Figure:
     axes.set_xticks(range(len(columns)), [label(c) for c in columns])
     axes.set(ylabel=f"{metric} (bpm)" if metric in ("MAE", "RMSE") else metric)
     axes.set_title(plan.title, fontsize=10)
+    axes.set_ylim(bottom=0)
+    axes.set_axisbelow(True)
     axes.grid(alpha=0.3, axis="y")
     axes.legend(fontsize=7, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
 def count_bars(outcome: Outcome) -> Figure:
-    """Parameters over multiply-accumulates: counted as dots, printed as crosses."""
+    """Parameters and multiply-accumulates of every network, with the paper's numbers as marks."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 4.6), dpi=_DPI, layout="constrained")
-    axes = figure.subplots()
-    for index, (row, (parameters, macs)) in enumerate(outcome.counts.items()):
-        colour = f"C{index % 10}"
-        axes.plot(macs, parameters, "o", color=colour)
-        axes.annotate(label(row), (macs, parameters), xytext=(5, 4), textcoords="offset points", fontsize=8)
-        printed = [paper.value("table5", row, "clip", m) for m in outcome.plan.metrics]
-        if printed[0] is not None and printed[1] is not None:
-            axes.plot([macs, printed[1]], [parameters, printed[0]], color=colour, linewidth=0.7, alpha=0.6)
-            axes.plot(printed[1], printed[0], "x", color=colour)
-    axes.plot([], [], "o", color="grey", label="counted")
-    axes.plot([], [], "x", color="grey", label="the paper")
-    axes.set(xscale="log", yscale="log", xlabel="G MACs at 128×128×128", ylabel="M parameters")
-    axes.set_title(outcome.plan.title, fontsize=10)
-    axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize=8)
+    figure = Figure(figsize=(8.6, 4.4), dpi=_DPI, layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    rows = list(outcome.counts)
+    for panel, number in zip(panels, range(2), strict=True):
+        metric = outcome.plan.metrics[number]
+        counted = [outcome.counts[row][number] for row in rows]
+        panel.barh(range(len(rows)), counted, 0.7, color="tab:blue", label="counted")
+        printed = [(i, paper.value("table5", row, "clip", metric)) for i, row in enumerate(rows)]
+        there = [(i, value) for i, value in printed if value is not None]
+        panel.plot(
+            [value for _, value in there], [i for i, _ in there], "|", color=_PAPER, markersize=15,
+            markeredgewidth=2.5, label="the paper",
+        )  # fmt: skip
+        for i, value in enumerate(counted):
+            panel.annotate(f" {value:.3g}", (value, i), va="center", fontsize=7)
+        panel.set_yticks(range(len(rows)), [label(row) for row in rows])
+        panel.set(xlabel=metric, xlim=(0, 1.15 * max(counted + [v for _, v in there])))
+        panel.set_axisbelow(True)
+        panel.grid(alpha=0.3, axis="x")
+    panels[0].invert_yaxis()
+    panels[1].legend(fontsize=8, loc="lower right")
+    figure.suptitle(outcome.plan.title, fontsize=10)
     return figure
 
 

@@ -98,7 +98,8 @@ def run(
                 outcome.counts[cell.row] = count(cell.model.name, COUNT_FRAMES, COUNT_SIZE)
                 continue
             work = Work(cell, seed, budget, domains, plan.worlds)
-            outcome.results.setdefault(place, []).append(perform(work, store, tell))
+            result = perform(work, store, tell)
+            outcome.results.setdefault(place, []).append(result)
         except Interrupted:
             raise
         except Exception as error:  # whatever it is, the other cells do not depend on it

@@ -57,9 +57,9 @@ class Store:
         with atomic_path(path.with_suffix(".npz")) as temporary, open(temporary, "wb") as file:
             small: dict[str, Any] = {name: np.asarray(wave, np.float32) for name, wave in waves.items()}
             np.savez_compressed(file, **small)
-        content = {"key": key, **result}
-        write_json(path, content)
-        return content
+        write_json(path, {"key": key, **result})
+        kept: dict[str, Any] = read_json(path)  # as the next run will see it
+        return kept
 
     def waves(self, key: str) -> dict[str, FloatArray]:
         """The waves that were kept with a result."""

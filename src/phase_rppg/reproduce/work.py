@@ -255,7 +255,10 @@ def _compared(wave: Waveform, reference: Waveform) -> dict[str, Any]:
     found = {name: metrics.compare(wave, reference, name) for name in metrics.CONVENTIONS}
     truth = rate.spectral_peak(reference)
     if truth is not None and rate.spectral_peak(wave) is None:
-        true_bpm = {"ours": truth.bpm, "toolbox": rate.toolbox_bpm(reference)}
+        true_bpm: dict[metrics.Convention, float] = {
+            "ours": truth.bpm,
+            "toolbox": rate.toolbox_bpm(reference),
+        }
         forced = rate.toolbox_bpm(wave)
         snr_db = metrics.toolbox_snr_db(wave.values, wave.fps, truth.bpm)
         agreement = metrics.macc(wave.values, reference.values)

@@ -1,0 +1,150 @@
+"""Every name from the command line to its files, on tiny fake data sets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from phase_rppg.cli import run as phase
+from phase_rppg.reproduce import names, plan_of
+from phase_rppg.synth.writers import MARKER, is_synthetic
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("out")
+
+
+def reproduce(name: str, fakes: Path, out: Path, *more: str) -> int:
+    return phase(
+        [
+            "reproduce",
+            name,
+            "--data",
+            str(fakes),
+            "--out",
+            str(out),
+            "--budget",
+            "smoke",
+            "--workers",
+            "0",
+            *more,
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", names())
+def test_it_runs_whole(name: str, fakes: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce(name, fakes, out) == 0, capsys.readouterr().err
+    stamp = "NO DATA" if name == "table5" else "FAKE DATA"
+    assert stamp in capsys.readouterr().out
+    folder = out / name
+    for suffix in (".md", ".tex", ".csv"):
+        assert stamp in (folder / f"{name}{suffix}").read_text(encoding="utf-8")
+    assert list(folder.glob("*.png"))
+    document = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    assert document["failed"] == document["missing"] == []
+    if name != "table5":
+        assert len(document["cells"]) == len(plan_of(name).cells)
+    if name == "fig-lighting":
+        titles = [table["title"] for table in document["tables"]]
+        assert any("MMPD by light" in title for title in titles)
+        assert any("MMPD by motion" in title for title in titles)
+
+
+def test_a_missing_data_set_is_named_with_what_can_still_run(
+    fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = tmp_path / "some"
+    for name in ("set-ub", "set-pu"):
+        shutil.copytree(fakes / name, some / name)
+    assert reproduce("table1", some, tmp_path / "out", "--models", "green") == 4
+    said = capsys.readouterr().err
+    assert f"mmpd: not found; looked in {some}; expected MMPD" in said
+    assert "2 of 4 cells can still run: green → ubfc_rppg, green → pure" in said
+    assert "2 of 4 cells are missing: green → buaa_mihr; green → mmpd" in said.splitlines()[-1]
+    assert "no data" in (tmp_path / "out" / "table1" / "table1.md").read_text(encoding="utf-8")
+    assert reproduce("table3", some, tmp_path / "out") == 4
+    assert "no cell can run; mmpd: not found" in capsys.readouterr().err
+    (some / "more").mkdir()
+    (some / "set-ub").rename(some / "more" / "a")
+    shutil.copytree(some / "more" / "a", some / "more" / "b")
+    assert reproduce("table1", some / "more", tmp_path / "out") == 4
+    assert "both hold ubfc_rppg" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tabel1"], "did you mean 'table1'? choices: ablation-depth, ablation-lambda"),
+        ([], "choices: ablation-depth"),
+        (["table1", "--budget", "huge"], "choices: paper, smoke"),
+        (["table1", "--seeds", "0,x"], "different whole numbers"),
+        (["table1", "--models", "physnot"], "did you mean 'physnet'"),
+        (["table1", "--data", "mmpdd=/nowhere"], "did you mean 'mmpd'"),
+    ],
+)
+def test_a_wrong_call_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert phase(["reproduce", *arguments, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_the_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert phase(["reproduce", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in names())
+
+
+def test_synthetic_data_is_known_by_its_marker_not_by_its_name(fakes: Path, tmp_path: Path) -> None:
+    assert is_synthetic(fakes / "set-pu")
+    shutil.copytree(
+        fakes / "set-ub" / "subject1", tmp_path / "REAL UBFC" / "subject1"
+    )  # without the root's marker
+    assert is_synthetic(tmp_path / "REAL UBFC")
+    (tmp_path / "REAL UBFC" / "subject1" / MARKER).unlink()
+    assert not is_synthetic(tmp_path / "REAL UBFC")
+
+
+@pytest.mark.parametrize("network", ["phasenet", "physnet"])
+def test_a_checkpoint_of_a_cell_can_be_evaluated(
+    network: str, fakes: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce("table1", fakes, out, "--models", network)
+    capsys.readouterr()
+    runs = [p for p in (out / "cache" / "runs").iterdir() if (p / "run.json").is_file()]
+    name = f'"name": "{network}"'
+    checkpoint = next(p for p in runs if name in (p / "run.json").read_text()) / "last.safetensors"
+    call = ["evaluate", str(fakes / "set-pu"), "-d", "pure", "--window", "3", "--workers", "0", "--json"]
+    assert phase([*call, "--model", str(checkpoint)]) == 0, capsys.readouterr().err
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["recordings"]) == 2
+
+
+def test_a_file_that_is_no_checkpoint_is_one_line(
+    fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.zeros(2)}, tmp_path / "foreign.safetensors")
+    (tmp_path / "damaged.safetensors").write_bytes(b"no")
+    for file, words in (
+        ("foreign.safetensors", "neither a checkpoint of phase train nor"),
+        ("damaged.safetensors", "not a safetensors file"),
+        ("missing.safetensors", "no such file"),
+        ("published.pth", "phase import-weights"),
+    ):
+        call = ["evaluate", str(fakes / "set-pu"), "-d", "pure", "--model", str(tmp_path / file)]
+        assert phase(call) == 4
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
