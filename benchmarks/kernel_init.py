@@ -178,7 +178,8 @@ def picture(runs: list[dict[str, Any]], fps: float = 30.0) -> Figure:
             seen, pearson, _ = zip(*run["validation"], strict=True)
             valid.plot(seen, pearson, "o", color=colour, ls=style, lw=1.2, ms=3, label=label)
         for mark, name in (("o", "explained"), ("s", "explained_memory")):
-            values = [run["before"][name], run["after"][name]]
+            # below 0 is worse than nothing, however far
+            values = [max(run[when][name], -0.15) for when in ("before", "after")]
             r2.plot(
                 [0, 1], values, marker=mark, mfc="white" if mark == "s" else colour, color=colour, ls=style
             )
