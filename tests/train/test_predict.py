@@ -1,0 +1,132 @@
+"""A trained network reads recordings: all of them, on their own clock, in a session as alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from phase_rppg.errors import RecipeError, WeightsError
+from phase_rppg.nn import build, weights
+from phase_rppg.nn.output import Output
+from phase_rppg.train import loop, predict
+from phase_rppg.train.loader import TrainingClips
+from phase_rppg.train.losses import Objective, slope
+
+from .helpers import FPS, Toy, tiny
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = tiny(optimise={"epochs": 1}, loss={"auxiliary": "none"}, delay_frames=4)
+    return loop.train(recipe, tmp_path_factory.mktemp("run"), sources=([Toy(8)], []))
+
+
+class Mean(nn.Module):
+    """A network of clips: the mean green of each picture."""
+
+    size = 8
+
+    def forward(self, pixels: Tensor) -> Output:
+        return Output(pixels[..., 1].float().mean((-1, -2)))
+
+
+def test_a_streaming_network_reads_as_if_it_saw_the_clip_whole(checkpoint: Path) -> None:
+    model = predict.load(checkpoint)
+    pixels = Toy(1, frames=150, size=8).clip(0)[0]
+    with torch.no_grad():
+        whole = model.network(torch.from_numpy(pixels[None])).wave[0, 4:].numpy()
+    assert np.allclose(predict.read(model, pixels), whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [16, 40, 64, 150])
+def test_a_network_of_clips_reads_every_frame(count: int) -> None:
+    model = predict.Loaded("mean", Mean(), size=8, frames=64)
+    pixels = Toy(1, frames=count, size=12).clip(0)[0]
+    wave = predict.read(model, pixels)
+    green = pixels[..., 1].mean((1, 2))
+    assert len(wave) == count
+    assert np.corrcoef(wave, green)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("network", ["streaming", "clips"])
+def test_in_a_session_any_grouping_gives_the_same_wave_after_its_delay(
+    network: str, checkpoint: Path
+) -> None:
+    clips = predict.Loaded("mean", Mean(), size=8, frames=24)
+    model = predict.TorchModel(predict.load(checkpoint) if network == "streaming" else clips)
+    pixels = Toy(1, frames=96, size=8).clip(0)[0]
+    whole = model.fresh().step(pixels)
+    some = model.fresh()
+    parts = [some.step(part) for part in np.split(pixels, [1, 7, 30, 31, 60])]
+    assert np.allclose(np.concatenate(parts), whole, atol=1e-5)
+    assert model.delay_frames == (4 if network == "streaming" else 23)
+    if network == "clips":
+        green = pixels[..., 1].mean((1, 2))
+        assert np.corrcoef(whole[23:], green[:-23])[0, 1] > 0.9
+
+
+def test_a_file_of_imported_weights_is_read_too(tmp_path: Path) -> None:
+    network = build("physnet", size=16)
+    facts = {"target": "difference"}
+    path = tmp_path / "p.safetensors"
+    weights.save(path, "physnet", network.state_dict(), overrides={"size": 16}, facts=facts)
+    model = predict.load(path)
+    assert (model.name, model.size, model.frames) == ("physnet", 16, 128)
+    assert isinstance(model.network, weights.Summed)
+
+
+def test_weights_of_another_network_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    from phase_rppg.train import checkpoint as files
+
+    tensors, facts = files.load(checkpoint)
+    facts["recipe"]["network"] = {"name": "efficientphys", "size": 16}
+    files.save(tmp_path / "mixed.safetensors", tensors, {k: v for k, v in facts.items() if k != "format"})
+    with pytest.raises(WeightsError, match="is missing"):
+        predict.load(tmp_path / "mixed.safetensors")
+    with pytest.raises(WeightsError, match="no such file"):
+        predict.load(tmp_path / "none.safetensors")
+
+
+def test_the_slope_is_what_a_difference_network_shall_give() -> None:
+    wave = torch.randn(2, 64)
+    objective = Objective(
+        "none", 0.0, FPS, warmup_frames=0, delay_frames=0, example=Output(wave), target="difference"
+    )
+    assert objective(Output(3 * slope(wave)), wave).total == pytest.approx(-1, abs=1e-5)
+    assert objective(Output(wave), wave).total > -0.9
+
+
+CONTRAST = {
+    "network": {"name": "contrast-phys", "size": 16, "places": 1},
+    "loss": {"main": "contrast", "auxiliary": "none", "labelled": 0.5, "warmup_frames": 0},
+    "optimise": {"epochs": 1, "batch": 2, "warmup_steps": 0, "ema": 0.0},
+}
+
+
+def test_the_contrast_of_spectra_is_a_choice_of_the_recipe(tmp_path: Path) -> None:
+    values = tiny().to_dict() | {"network": CONTRAST["network"]}
+    values["loss"] = CONTRAST["loss"]
+    values["optimise"] = {**values["optimise"], **CONTRAST["optimise"]}
+    values["data"] = {**values["data"], "clips_per_epoch": 4}
+    from phase_rppg.train.recipe import from_dict
+
+    recipe = from_dict(values)
+    path = loop.train(recipe, tmp_path, sources=([Toy(6, size=16)], []))
+    assert predict.load(path).name == "contrast-phys"
+    labelled = [TrainingClips(recipe, [Toy(6, size=16)], 16, FPS)[(0, i)][2] for i in range(4)]
+    assert labelled == [TrainingClips(recipe, [Toy(6, size=16)], 16, FPS)[(0, i)][2] for i in range(4)]
+    with pytest.raises(RecipeError, match="2 or more in a forward pass"):
+        from_dict({**values, "optimise": {**values["optimise"], "micro": 1}})
+    with pytest.raises(RecipeError, match="accepted: 'pearson' or 'contrast'"):
+        from_dict({**values, "loss": {"main": "contrasts"}})
+
+
+def test_only_the_network_with_a_block_can_be_contrasted() -> None:
+    wave = torch.randn(2, 64)
+    plain = {"warmup_frames": 0, "delay_frames": 0, "main": "contrast"}
+    with pytest.raises(ValueError, match="contrast-phys"):
+        Objective("none", 0.0, FPS, example=Output(wave, torch.randn(2, 64, 3)), **plain)  # type: ignore[arg-type]
