@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,21 +95,23 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={y4m}",
     ]  # fmt: skip
+    order: dict[str, Any] = {"frames": options.frames, "warm": 300, "width": WIDTH, "height": HEIGHT}
+    order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
+    order |= {"method": options.method} if options.method else {}
     with PageServer(files, port=0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=[*FLAGS, *camera])
-        page = browser.new_page(viewport={"width": 1280, "height": 860}, color_scheme="dark")
-        page.goto(server.url)
-        order: dict[str, Any] = {"frames": options.frames, "warm": 300, "width": WIDTH, "height": HEIGHT}
-        order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
-        order |= {"method": options.method} if options.method else {}
-        fast = page.evaluate(FEED, order)
-        page.goto(server.url + (f"?method={options.method}" if options.method else ""))
-        watched = list(watch(browser, page, options.minutes))
-        if options.picture:
-            page.screenshot(path=options.picture, full_page=True)
-        version = browser.version
-        browser.close()
+        chromium = partial(playwright.chromium.launch, executable_path=shutil.which("chromium"))
+        with chromium(args=FLAGS) as browser:
+            page = browser.new_page()
+            page.goto(server.url)
+            fast = page.evaluate(FEED, order)
+        with chromium(args=[*FLAGS, *camera]) as browser:  # a fresh one: its memory is the page's alone
+            page = browser.new_page(viewport={"width": 1080, "height": 760}, color_scheme="dark")
+            page.goto(server.url + (f"?method={options.method}" if options.method else ""))
+            watched = list(watch(browser, page, options.minutes))
+            if options.picture:
+                page.screenshot(path=options.picture, full_page=True)
+            version = browser.version
         server.shutdown()
     first, last = watched[0], watched[-1]
     growth = {key: round(last[key] - first[key], 1) for key in first if key.endswith("_mb")}
