@@ -104,3 +104,14 @@ def test_a_place_that_cannot_be_written_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         plots.save_png(tmp_path / "folder", CASES["silent"])
     assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_beats_are_drawn_on_the_crests_of_the_line() -> None:
+    t_s = np.arange(600) / 30
+    values = np.sin(2 * np.pi * 1.2 * t_s)
+    values[300:330] = np.nan
+    true_s = (np.arange(24) + 0.25) / 1.2
+    drawn_s, heights = plots.crests(t_s, values, true_s + 0.06)
+    assert np.abs(drawn_s - true_s[:, None]).min(0).max() <= 1 / 30
+    assert (heights > 0.97).all()
+    assert 22 <= len(drawn_s) <= 23  # the one inside the gap is not drawn

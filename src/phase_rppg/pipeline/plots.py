@@ -123,7 +123,8 @@ def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> Non
     if len(wave.values) > 2:
         spread = float(np.max(np.abs(wave.values[wave.valid]), initial=0.0)) or 1.0
         values = np.where(wave.valid, wave.values / spread, np.nan)
-        axes.plot(wave.t_s, values, color=PULSE, lw=1.3)
+        believed = isinstance(face.summary, Estimate)
+        axes.plot(wave.t_s, values, color=PULSE if believed else QUIET, lw=1.3)
         beats_s = face.beats_s[(face.beats_s >= wave.t_s[0]) & (face.beats_s <= wave.t_s[-1])]
         axes.plot(*crests(wave.t_s, values, beats_s), "o", color=BEAT, ms=4, label=f"{len(beats_s)} beats")
         if len(beats_s):
@@ -134,15 +135,15 @@ def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> Non
 
 
 def crests(t_s: FloatArray, values: FloatArray, beats_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where to draw the beats (N,), (N,): on the crest of the drawn line next to each beat.
+    """Where to draw the beats, times and heights: on the crest of the drawn line next to each beat.
 
     Beats are timed in a narrower band than the line is drawn in, so their crests lie a little apart.
     """
     reach_s = 0.25 * float(np.median(np.diff(beats_s))) if len(beats_s) > 1 else 0.15
-    known = np.nan_to_num(values, nan=-np.inf)
-    near = np.abs(t_s - beats_s[:, None]) <= reach_s  # (N,T)
-    top = np.argmax(np.where(near, known, -np.inf), axis=1)
-    return t_s[top], np.nan_to_num(values[top])
+    near = (np.abs(t_s - beats_s[:, None]) <= reach_s) & np.isfinite(values)  # (N,T)
+    near = near[near.any(1)]
+    top = np.argmax(np.where(near, values, -np.inf), axis=1)
+    return t_s[top], values[top]
 
 
 def _draw_spectrum(axes: Axes, face: FaceResult, window: WindowResult | None) -> None:
@@ -177,11 +178,15 @@ def _draw_rate(axes: Axes, face: FaceResult, duration_s: float) -> None:
         axes.plot(t_s, bpm, "-o", color=PULSE, ms=3, lw=1.2)
         bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
         axes.set_ylim(bottom - 8, top + 8)
+        axes.locator_params(axis="y", integer=True)
     else:
         axes.set_ylim(40, 180)
+        axes.text(
+            0.5, 0.5, "no reading", transform=axes.transAxes, ha="center", va="center", color=QUIET, size=13
+        )
     floor = axes.get_ylim()[0]
     silent = np.isnan(bpm)
-    if silent.any():
+    if silent.any() and not silent.all():
         axes.plot(t_s[silent], np.full(int(silent.sum()), floor), "|", color=QUIET, ms=9, label="no reading")
         axes.legend(loc="upper right", fontsize=8, frameon=False)
     axes.set_xlim(0, max(duration_s, 1.0))

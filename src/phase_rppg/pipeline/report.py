@@ -9,7 +9,7 @@ from pathlib import Path
 from ..fileio import write_text
 from ..types import Estimate
 from . import plots
-from .document import ADVICE, line
+from .document import ADVICE, line, sureness
 from .result import FaceResult, Result
 
 _STYLE = """
@@ -19,8 +19,9 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 62rem
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; overflow-wrap: anywhere; }
-.rate { font-size: 2.2rem; font-weight: 650; color: var(--pulse); } .none { color: var(--quiet); }
-.facts { color: var(--quiet); }
+.faces { display: flex; flex-wrap: wrap; gap: 1rem 4rem; margin: 1rem 0; } .faces p { margin: 0; }
+.rate { font-size: 2.2rem; font-weight: 650; line-height: 1.2; color: var(--pulse); }
+.none { color: var(--quiet); } .facts { color: var(--quiet); }
 .warning { border-left: 4px solid #e0a100; padding: .2rem .8rem; background: #fff8e3; }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid var(--line); }
@@ -86,22 +87,28 @@ def _video(result: Result) -> str:
             f'<p class="rate none">No reading</p><p>{_safe(str(result.reason))}: {_safe(advice)}</p>'
         )
         return "\n".join(parts)
-    parts += [_face(face) for face in result.faces]
+    several = len(result.faces) > 1
+    parts.append('<div class="faces">' + "".join(_face(face, several) for face in result.faces) + "</div>")
     parts.append(plots.svg(result))
     parts += [_windows(face) for face in result.faces]
     return "\n".join(parts)
 
 
-def _face(face: FaceResult) -> str:
+def _face(face: FaceResult, several: bool) -> str:
     reading = face.summary
     if isinstance(reading, Estimate):
         head = f'<p class="rate">{reading.bpm:.1f} bpm</p>'
+        detail = f"{reading.low:.0f}–{reading.high:.0f} bpm, {sureness(reading.p_ok)} sure to be within 5 bpm"
     else:
-        head = '<p class="rate none">No reading</p>'
-    seen = f"Seen for {face.seen_s:.1f} s, {face.face_px:.0f} px wide."
-    text = f"{head}<p>Face {face.id}: {_safe(line(face))}. {seen}</p>"
+        head, detail = '<p class="rate none">No reading</p>', f"{reading.reason}: {ADVICE[reading.reason]}"
+    who = f'<p class="facts">Face {face.id}</p>' if several else ""
+    seen = f'<p class="facts">Seen for {face.seen_s:.1f} s, {face.face_px:.0f} px wide.</p>'
+    return f"<section>{who}{head}<p>{_safe(detail)}</p>{seen}{_variability(face)}</section>"
+
+
+def _variability(face: FaceResult) -> str:
     if face.hrv is None:
-        return text
+        return ""
     cells = [
         (name, f"{value:.2f}" if isinstance(value, float) else "recording too short")
         for key, name in _HRV_NAMES.items()
@@ -110,7 +117,7 @@ def _face(face: FaceResult) -> str:
     ]
     rows = "".join(f"<tr><td>{_safe(name)}</td><td>{_safe(value)}</td></tr>" for name, value in cells)
     title = f"Variability over {face.hrv.beats} beats"
-    return f"{text}<details open><summary>{title}</summary><table>{rows}</table></details>"
+    return f"<details open><summary>{title}</summary><table>{rows}</table></details>"
 
 
 def _windows(face: FaceResult) -> str:
