@@ -63,7 +63,7 @@ def command(
         from ..synth.sheet import contact_sheet
 
         contact_sheet(sheet, worlds.names(), seed=seed, workers=workers, faces=faces)
-        console.print(f"{sheet}: {', '.join(worlds.names())}, from top to bottom", highlight=False)
+        console.print(f"{sheet}: samples of {len(worlds.names())} worlds", highlight=False)
         return
     if out is None:
         raise UsageError("no folder given; say where to write: phase synth OUT --world studio")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ..fileio import write_bytes
+from ..signal.filters import detrend
+from ..types import FloatArray
 from .sample import Sample, sample
 from .work import in_order
 from .world import load
-from .writers.pure import png
+
+SECONDS = 3.0
+_CELL_IN = 1.7  # width of one sample on the sheet
+_NAME_IN = 1.6  # width of the column of names
+_DRIFT = 30.0  # strength of the detrending: drift slower than a heart goes, the pulse stays
 
 
 def contact_sheet(
@@ -19,38 +27,67 @@ def contact_sheet(
     workers: int = 1, faces: Path | None = None,
 ) -> None:  # fmt: skip
     """Write a PNG with a row of samples for every world: crops over their traces of colour and pulse."""
+    from matplotlib.figure import Figure
+
     jobs = [
         (world, seed, index, size, None if faces is None else str(faces))
         for world in worlds
         for index in range(columns)
     ]
-    tiles = [_tile(one) for one in in_order(_make, jobs, workers)]
-    rows = [np.concatenate(tiles[k : k + columns], axis=1) for k in range(0, len(tiles), columns)]
-    write_bytes(path, png(np.ascontiguousarray(np.concatenate(rows, axis=0))))
+    made = list(in_order(_make, jobs, workers))
+    width, row = _NAME_IN + columns * _CELL_IN, 0.85 * _CELL_IN
+    height = row * len(worlds) + 0.5
+    figure = Figure((width, height), dpi=130)
+    figure.text(
+        0.5, 1 - 0.25 / height, ha="center", va="center", fontsize=8,
+        s=f"First and last picture of {SECONDS:g} s. Green: minus the green of the skin, free of drift. "
+        "Red: the true blood volume (none where nothing beats).",
+    )  # fmt: skip
+    left, inner = _NAME_IN / width, 1 - _NAME_IN / width
+    for k, world in enumerate(worlds):
+        samples = made[k * columns : (k + 1) * columns]
+        bottom = 1 - (0.5 + row * (k + 1)) / height
+        pictures = figure.add_axes((left, bottom + 0.38 * row / height, inner, 0.6 * row / height))
+        pictures.imshow(np.concatenate([_pair(one) for one in samples], axis=1), aspect="auto")
+        traces = figure.add_axes((left, bottom, inner, 0.36 * row / height))
+        for column, one in enumerate(samples):
+            x = column + np.linspace(0.02, 0.98, len(one.pixels))
+            traces.plot(x, _scaled(_green(one)), color="tab:green", linewidth=0.8)
+            if one.truth.wave.any():
+                traces.plot(x, _scaled(one.truth.wave), color="tab:red", linewidth=0.8)
+        traces.set(xlim=(0, columns), ylim=(-0.1, 1.1))
+        for axes in (pictures, traces):
+            axes.axis("off")
+        middle = bottom + 0.5 * row / height
+        figure.text(0.08 / width, middle, world, fontsize=10, fontweight="bold", va="bottom")
+        about = "\n".join(textwrap.wrap(load(world).about, 30))
+        figure.text(0.08 / width, middle - 0.04 / height, about, fontsize=6, va="top")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", metadata={"Software": ""})
+    write_bytes(path, picture.getvalue())
 
 
 def _make(job: tuple[str, int, int, int, str | None]) -> Sample:
     world, seed, index, size, faces = job
     return sample(
-        load(world), seed, index, seconds=3.0, size=size, faces=None if faces is None else Path(faces)
+        load(world), seed, index, seconds=SECONDS, size=size, faces=None if faces is None else Path(faces)
     )
 
 
-def _tile(one: Sample) -> np.ndarray:
-    """The first and the last crop, over the green trace (green) and the true wave (red)."""
-    size = one.pixels.shape[1]
-    height = size // 3
-    plot = np.full((height, 2 * size, 3), 245, np.uint8)
+def _pair(one: Sample) -> np.ndarray:
+    """The first and the last crop side by side, with a white edge."""
+    both = np.concatenate([one.pixels[0], one.pixels[-1]], axis=1)
+    edged: np.ndarray = np.pad(both, ((0, 0), (1, 1), (0, 0)), constant_values=255)
+    return edged
+
+
+def _green(one: Sample) -> FloatArray:
+    """(T,) how much darker than usual the skin's green is."""
     weight = one.truth.mask if one.truth.mask.any() else np.ones_like(one.truth.mask)
-    green = -(one.pixels[..., 1] * weight).sum((1, 2)) / weight.sum()
-    for values, colour in ((green, (0, 150, 60)), (one.truth.wave, (220, 40, 40))):
-        span = float(np.ptp(values))
-        level = (values - values.min()) / span if span > 1e-9 else np.full(len(values), 0.5)
-        x = np.linspace(0, len(values) - 1, 2 * size).astype(int)
-        y = np.rint((height - 3) * (1 - level[x]) + 1).astype(int)
-        plot[y, np.arange(2 * size)] = colour
-    pictures = np.concatenate([one.pixels[0], one.pixels[-1]], axis=1)
-    tile: np.ndarray = np.pad(
-        np.concatenate([pictures, plot], axis=0), ((1, 1), (1, 1), (0, 0)), constant_values=255
-    )
-    return tile
+    return detrend(-(one.pixels[..., 1] * weight).sum((1, 2)) / weight.sum(), _DRIFT)
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Brought to 0–1; the middle where nothing changes."""
+    span = float(np.ptp(values))
+    return (values - values.min()) / span if span > 1e-9 else np.full(len(values), 0.5)
