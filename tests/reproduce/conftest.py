@@ -8,7 +8,7 @@ import pytest
 
 from phase_rppg.synth.writers import FilmJob, writer
 
-SECONDS = 3.2
+SECONDS = 4.2
 SUBJECTS = 2
 # Of each subject: the first recording; of MMPD one under each light.
 CHOSEN = {"ubfc_rppg": (0,), "pure": (0,), "buaa_mihr": (0,), "mmpd": (0, 5, 10, 15)}

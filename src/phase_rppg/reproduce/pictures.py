@@ -68,7 +68,9 @@ def _file(name: str) -> str:
 
 def stamped(figure: Figure, stamp: str) -> None:
     """Write the stamp under the picture, and FAKE DATA across it."""
-    figure.supxlabel(stamp, fontsize=8, color=_PAPER if "FAKE" in stamp else "black", weight="bold")
+    figure.supxlabel(
+        stamp.replace("; ", "\n"), fontsize=8, color=_PAPER if "FAKE" in stamp else "black", weight="bold"
+    )
     if "FAKE" in stamp:
         figure.text(
             0.5, 0.5, "FAKE DATA", fontsize=38, color=_PAPER, alpha=0.13, ha="center", va="center",

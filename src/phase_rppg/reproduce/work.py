@@ -28,6 +28,7 @@ from .store import Store, key_of
 if TYPE_CHECKING:
     from ..train.recipe import Recipe
 
+WARMUP_S = 1.0  # a causal network has seen too little before; left out for everybody
 TRACE_PX = 48  # classical methods see the mean colour; more pixels do not change it
 
 
@@ -221,13 +222,14 @@ def shrunk(pixels: ByteArray, size: int, chunk: int = 64) -> ByteArray:
 
 
 def read(item: Item, reader: Callable[[ByteArray, float], FloatArray]) -> tuple[Waveform, Waveform]:
-    """What was read and what was true, on one clock."""
+    """What was read and what was true, on one clock, from the end of the first second on."""
     pixels, reference, valid, fps = item.open()
     values = reader(pixels, fps)
-    count = len(values)
+    judged = slice(round(WARMUP_S * fps), len(values))
+    known = valid[judged]
     return (
-        Waveform(values, fps, 0.0, valid[:count]),
-        Waveform(np.asarray(reference[:count], float), fps, 0.0, valid[:count]),
+        Waveform(values[judged], fps, WARMUP_S, known),
+        Waveform(np.asarray(reference[judged], float), fps, WARMUP_S, known),
     )
 
 
@@ -238,7 +240,10 @@ def compare(wave: Waveform, reference: Waveform, window_s: float) -> dict[str, A
     return {
         "whole": _compared(wave, reference),
         "windows": [
-            {"start_s": s / wave.fps, **_compared(_cut(wave, s, length), _cut(reference, s, length))}
+            {
+                "start_s": wave.start_s + s / wave.fps,
+                **_compared(_cut(wave, s, length), _cut(reference, s, length)),
+            }
             for s in starts
             if wave.valid[s : s + length].mean() > 0.9
         ],
@@ -247,7 +252,7 @@ def compare(wave: Waveform, reference: Waveform, window_s: float) -> dict[str, A
 
 def _cut(wave: Waveform, start: int, length: int) -> Waveform:
     part = slice(start, start + length)
-    return Waveform(wave.values[part], wave.fps, start / wave.fps, wave.valid[part])
+    return Waveform(wave.values[part], wave.fps, wave.start_s + start / wave.fps, wave.valid[part])
 
 
 def _compared(wave: Waveform, reference: Waveform) -> dict[str, Any]:
