@@ -21,6 +21,7 @@ from phase_rppg.pipeline import calibrated, document, offline
 from phase_rppg.pipeline.assess import Window, assess
 from phase_rppg.pipeline.config import SessionConfig
 from phase_rppg.pipeline.decide import decide
+from phase_rppg.pipeline.gather import Gathered
 from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
 from phase_rppg.pipeline.session import Session
 from phase_rppg.signal import filters, hrv, quality, rate, resample, track
@@ -307,13 +308,13 @@ def _session(method: str, bpm: float, strength: float) -> Any:
     detector: Any = scripted.ScriptedDetector()
     model = scripted.MeanGreen() if method == "model" else None
     session = Session(SessionConfig(faces="largest", model=model), detector)
-    collected = offline._Collector()
+    gathered = Gathered()
     events: list[Event] = []
     for i, t_s in enumerate(scripted.times_s()):
         events += session.push(scripted.frame(i, t_s, bpm, strength))
     events += session.finish()
-    collected.take(events)
-    faces = collected.faces()
+    gathered.take(events)
+    faces = offline.faces_of(gathered)
     result = Result("film", session.config.method, 19.0, 30.0, session.frame_count, faces, None, ())
     return {
         "method": method,
