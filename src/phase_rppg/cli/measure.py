@@ -219,10 +219,10 @@ def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> 
     from rich.markup import escape
     from rich.table import Table
 
-    from ..pipeline.document import has_reading
+    from ..pipeline.document import has_reading, sureness
     from ..types import Estimate
 
-    table = Table("video", "face", "bpm", "interval", "p_ok", "note", box=None, header_style="bold")
+    table = Table("video", "face", "bpm", "interval", "sure", "note", box=None, header_style="bold")
     for index in (2, 3, 4):
         table.columns[index].justify = "right"
     for result in results:
@@ -233,18 +233,18 @@ def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> 
                 cells = (
                     f"{reading.bpm:.1f}",
                     f"{reading.low:.0f}–{reading.high:.0f}",
-                    f"{reading.p_ok:.2f}",
+                    sureness(reading.p_ok),
                     "",
                 )
             else:
-                cells = ("–", "", f"{reading.p_ok:.2f}", str(reading.reason))
+                cells = ("–", "", "", str(reading.reason))
             table.add_row(name, str(face.id), *cells)
         if not result.faces:
             table.add_row(name, "–", "–", "", "", str(result.reason))
         for warning in () if quiet else result.warnings:
             table.add_row("", "", "", "", "", f"[yellow]{escape(warning)}[/yellow]")
     for failure in failures:
-        problem = failure.problem.removeprefix(f"{failure.video}: ")
+        problem = failure.problem.removeprefix(f"{failure.video}: ").split("; ")[0]
         table.add_row(escape(Path(failure.video).name), "–", "–", "", "", f"[red]{escape(problem)}[/red]")
     console = Console(highlight=False)
     console.print(table)

@@ -23,7 +23,7 @@ ADVICE = {
     Reason.TOO_SHORT: "too short; at least 6 seconds with a face are needed",
     Reason.TOO_DARK: "too dark; add light",
     Reason.CLIPPED: "the skin is overexposed; use less light or exposure",
-    Reason.LOW_FPS: "too few frames per second; 15 or more are needed",
+    Reason.LOW_FPS: "too few frames per second; at least 10 are needed, 15 or more are better",
     Reason.BAD_TIMESTAMPS: "the timestamps are missing or have pauses; give the true frame rate with --fps",
     Reason.NO_COLOUR: "there is no colour (grey or infrared); a colour video is needed",
 }
