@@ -101,7 +101,7 @@ class Readout:
     def __init__(self, window_s: float) -> None:
         self._window_s = window_s
         self.faces: dict[int, FaceReadout] = {}  # in the order in which they came
-        self.last: FaceReadout | None = None  # the last face with a reading, or the last one, for the summary
+        self.last: FaceReadout | None = None  # for the summary: last with a reading, else longest in view
         self.any_reading = False
 
     def take(self, events: Sequence[Event], t_s: float) -> None:
@@ -117,7 +117,8 @@ class Readout:
                 self.any_reading |= has_reading
                 if (face := self.faces.get(event.face)) is not None:
                     face.take(event)
-                    if has_reading or not self.any_reading:
+                    seen_longest = self.last is None or len(face.windows) >= len(self.last.windows)
+                    if has_reading or (seen_longest and not self.any_reading):
                         self.last = face
         for face in self.faces.values():
             face.now_s = t_s
