@@ -91,7 +91,6 @@ class Sensor:
         self.read = read_share * variance
         self.shot = (1 - read_share) * variance / 0.2
         self.pool = _noise_pool(spec, side, rng)
-        self.scratch = np.empty((3, *side), np.float32)
         self.deviation: FloatArray | None = None
         self.previous: FloatArray | None = None
         self.count = 0
@@ -104,17 +103,16 @@ class Sensor:
                 self.deviation = np.sqrt(np.maximum(light, 0) * np.float32(self.shot) + np.float32(self.read))
             top = int(self.rng.integers(self.pool.shape[1] - height + 1))
             left = int(self.rng.integers(self.pool.shape[2] - width + 1))
-            grain = self.pool[:, top : top + height, left : left + width]
-            light += np.multiply(self.deviation, grain, out=self.scratch)
+            light += self.deviation * self.pool[:, top : top + height, left : left + width]
         self.count += 1
         if self.spec.denoise > 0:
             if self.previous is not None:
                 light += np.float32(self.spec.denoise) * (self.previous - light)
             self.previous = light
-        levels = np.multiply(light, np.float32(LUT_SIZE - 1), out=self.scratch)
+        steps = (light * np.float32(LUT_SIZE - 1)).astype(np.intp)
         rgb = np.empty((height, width, 3), np.uint8)
-        for channel, level in enumerate(levels):
-            rgb[:, :, channel] = self.curve.take(level.astype(np.int32), mode="clip")
+        for channel in range(3):
+            rgb[:, :, channel] = self.curve.take(steps[channel], mode="clip")
         return rgb
 
 

@@ -16,7 +16,6 @@ from .figure import HALF_EXTENT, depth
 from .motion import Poses
 
 GRID_STEP_PX = 8
-BAND_ROWS = 32  # of a frame that are looked up at once
 
 
 def texture_grid(
@@ -80,7 +79,7 @@ class Sampler:
         self.offset = np.float32(HALF_EXTENT * texture_px_per_h - 0.5)
         rows, columns = (max(2, side // GRID_STEP_PX + 1) for side in shape)
         self.down, self.across = interpolation(shape[0], rows), interpolation(shape[1], columns).T
-        self.scratch = np.empty((3, BAND_ROWS, shape[1]), np.float32)
+        self.scratch = np.empty((3, *shape), np.float32)
 
     def look(self, planes: Iterable[FloatArray], grid: FloatArray) -> FloatArray:
         """(C,H,W) of the frame from C texture planes (Ht·Wt,) and one frame's grid (2,gh,gw)."""
@@ -88,32 +87,29 @@ class Sampler:
         v, u = (self.down @ nodes @ self.across for nodes in self._nodes(grid))
         top, _, left, right = self.part
         width = right - left
+        corner, column = v.astype(np.intp), u.astype(np.intp)
+        v -= corner
+        u -= column
+        corner -= top
+        corner *= width
+        corner += column
+        corner -= left
         picture = np.empty((len(planes), *self.shape), np.float32)
-        # Some rows at a time: what is in use stays in the cache.
-        for start in range(0, len(v), BAND_ROWS):
-            band = slice(start, start + BAND_ROWS)
-            row, column = v[band].astype(np.int32), u[band].astype(np.int32)
-            down, across = v[band] - row, u[band] - column
-            row -= top
-            row *= width
-            row += column - left
-            corner = row.astype(np.intp)
-            b, c, d = self.scratch[:, : len(corner)]
-            for plane, whole in zip(planes, picture, strict=True):
-                out = whole[band]
-                plane.take(corner, out=out, mode="clip")
-                plane[1:].take(corner, out=b, mode="clip")
-                plane[width:].take(corner, out=c, mode="clip")
-                plane[width + 1 :].take(corner, out=d, mode="clip")
-                b -= out
-                b *= across
-                out += b
-                d -= c
-                d *= across
-                c += d
-                c -= out
-                c *= down
-                out += c
+        b, c, d = self.scratch
+        for plane, out in zip(planes, picture, strict=True):
+            plane.take(corner, out=out, mode="clip")
+            plane[1:].take(corner, out=b, mode="clip")
+            plane[width:].take(corner, out=c, mode="clip")
+            plane[width + 1 :].take(corner, out=d, mode="clip")
+            b -= out
+            b *= u
+            out += b
+            d -= c
+            d *= u
+            c += d
+            c -= out
+            c *= v
+            out += c
         return picture
 
     def reach(self, grids: Iterable[FloatArray]) -> tuple[int, int, int, int]:
