@@ -58,6 +58,8 @@ class MotionSpec:
     heartbeat: float = 0.0  # box heights that each beat nods the head (ballistic motion)
     blinks_hz: float = 0.25
     handheld: float = 0.0
+    turned: float = 0.0  # how far the head may look away from the camera throughout
+    lean: float = 0.0  # how far it tilts to the shoulders, slowly
 
 
 def make_poses(
@@ -88,6 +90,12 @@ def make_poses(
     if spec.handheld > 0:
         poses.camera_x += 0.012 * spec.handheld * (wander(t_s, 0.8, rng) + 0.3 * wander(t_s, 4, rng))
         poses.camera_y += 0.012 * spec.handheld * (wander(t_s, 0.8, rng) + 0.3 * wander(t_s, 4, rng))
+    for name, size in (("yaw", 0.25), ("pitch", 0.15), ("roll", 0.1)) if spec.turned > 0 else ():
+        getattr(poses, name)[:] += spec.turned * size * rng.uniform(-1, 1)
+    if spec.lean > 0:
+        tilt = spec.lean * wander(t_s, rng.uniform(0.08, 0.4), rng)
+        poses.roll += 0.1 * tilt
+        poses.x += 0.03 * tilt
     return poses
 
 
