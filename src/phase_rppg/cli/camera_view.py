@@ -38,7 +38,7 @@ def render(live: LiveSession, device: str) -> RenderableType:
     """How things stand, as one panel."""
     shown, main = live.readout.shown, live.readout.main
     parts: list[RenderableType] = [_head(live, shown), Text()]
-    parts.append(_labelled("pulse", _wave(live), "red"))
+    parts.append(_labelled("pulse", _wave(live), "bright_black" if shown.mood is Mood.NONE else "red"))
     parts.append(_labelled("rate", _rates(main, live.t_s), "magenta", _rate_range(main, live.t_s)))
     parts += [Text(), _facts(live, main.quality if main is not None else None)]
     for number, face in list(live.readout.faces.items())[1:4]:
