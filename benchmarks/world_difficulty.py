@@ -6,8 +6,8 @@
 A training mix should be neither hopeless nor solved: 40–75 % is the aim for `wild`. POS is the one of the
 pipeline, on the mean colour of the whole crop; the truth is the mean of the instantaneous rate. --clips reads
 clips that `phase synth --as clips` has made (and does not write there); other worlds are made on the way.
-Worlds without a pulse count how often POS claims a line at all that the truth does not have: they have no
-share, and are left out. Results of earlier runs in OUT are kept for worlds that are not measured now.
+Worlds without a pulse have no truth to
+be near, and are left out. Results of earlier runs in OUT are kept for worlds that are not measured now.
 """
 
 from __future__ import annotations
