@@ -3,7 +3,7 @@
 import type { Result } from "../pipeline/document";
 import type { FaceResult } from "../pipeline/offline";
 import { isEstimate } from "../types";
-import { ADVICE, clock } from "./words";
+import { ADVICE, clock, sureness } from "./words";
 
 type Child = Node | string;
 
@@ -25,7 +25,7 @@ export function report(result: Result): HTMLElement[] {
 function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
   const { summary } = face;
   const head = isEstimate(summary)
-    ? [element("b", [summary.bpm.toFixed(1)]), ` bpm (${summary.low.toFixed(0)}–${summary.high.toFixed(0)}), ${Math.round(100 * summary.pOk)} % sure to be within 5 bpm`]
+    ? [element("b", [summary.bpm.toFixed(1)]), ` bpm (${summary.low.toFixed(0)}–${summary.high.toFixed(0)}), ${sureness(summary.pOk)} sure to be within 5 bpm`]
     : [`No reading: ${ADVICE[summary.reason]}`];
   const shown = face.windows.filter((window) => isEstimate(window.reading)).length;
   const facts: [string, string | null][] = [
@@ -40,7 +40,7 @@ function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
   const rows = face.windows.map(({ startS, endS, reading, peak }) => element("tr", [
     element("td", [`${clock(startS)}–${clock(endS)}`]),
     element("td", [isEstimate(reading) ? reading.bpm.toFixed(1) : "–"]),
-    element("td", [`${Math.round(100 * reading.pOk)} %`]),
+    element("td", [sureness(reading.pOk)]),
     element("td", [peak ? `${peak.snrDb.toFixed(1)} dB` : "–"]),
     element("td", [isEstimate(reading) ? "" : ADVICE[reading.reason]]),
   ]));

@@ -6,6 +6,7 @@ import { Overlay } from "./overlay";
 import { Plots } from "./plots";
 import { type Shown, spoken } from "./readout";
 import { report } from "./report";
+import { sureness } from "./words";
 
 const $ = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
@@ -37,7 +38,7 @@ export class View {
     $("state").textContent = shown.label;
     $("bpm").textContent = shown.bpm === null ? "––" : String(Math.round(shown.bpm));
     $("interval").textContent = shown.low === null || shown.high === null ? "\u00a0"
-      : `between ${Math.round(shown.low)} and ${Math.round(shown.high)} · ${Math.round(100 * shown.share)} % sure`;
+      : `between ${Math.round(shown.low)} and ${Math.round(shown.high)} · ${sureness(shown.share)} sure`;
     $("confidence").style.width = `${Math.round(100 * shown.share)}%`;
     $("guidance").textContent = shown.guidance;
     if (shown.bpm !== null) $("heart").style.setProperty("--beat", `${(60 / shown.bpm).toFixed(2)}s`);

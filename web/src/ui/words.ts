@@ -31,3 +31,8 @@ export const clock = (seconds: number): string => {
   const whole = Math.max(0, Math.round(seconds));
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 };
+
+/** A probability in words of a person: never 0 or 100 %. */
+export function sureness(pOk: number): string {
+  return `${Math.min(Math.max(Math.round(100 * pOk), 1), 99)} %`;
+}
