@@ -34,7 +34,7 @@ from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.pipeline.api import Order, carry_out
 from phase_rppg.pipeline.result import Result
 from phase_rppg.signal import rate, resample
-from phase_rppg.types import Estimate, FrameSource, Recording, Waveform
+from phase_rppg.types import Estimate, FloatArray, FrameSource, Recording, Waveform
 
 WINDOW_S, STEP_S, FPS = 10.0, 1.0, 30.0
 BOX_SCALES = {"": 1.0, " ×1.5": 1.5}
@@ -146,8 +146,15 @@ def toolbox_errors(recording: Recording, wave: Waveform, duration_s: float) -> l
         label = reference.window_of(recording.reference, low, high)
         part = reference.window_of(wave, low, high)
         if reference.window_bpm(recording.reference, low, high) is not None and len(part.values) > FPS:
-            errors.append(abs(rate.toolbox_bpm(part) - rate.toolbox_bpm(label)))
+            errors.append(
+                abs(rate.toolbox_bpm(whole(part), part.fps) - rate.toolbox_bpm(whole(label), label.fps))
+            )
     return errors
+
+
+def whole(wave: Waveform) -> FloatArray:
+    """The values without holes: the toolbox's filters know no gaps."""
+    return resample.bridge(wave.values, wave.valid & np.isfinite(wave.values))
 
 
 def windows(duration_s: float) -> list[tuple[float, float]]:
