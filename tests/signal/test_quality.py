@@ -40,6 +40,13 @@ def test_a_shared_line_too_weak_to_matter_counts_for_little() -> None:
     assert quality.shared_line(LINE, 30, 72, full_scale=1.0) > 0.9
 
 
+def test_a_flickering_lamp_that_also_drifts_is_still_a_flickering_lamp() -> None:
+    drift = 3 * np.sin(2 * np.pi * 0.7 * np.arange(len(LINE)) / 30)
+    assert quality.shared_line(LINE + drift + 0.1 * NOISE, 30, 110) < 0.1
+    assert quality.shared_line(LINE + drift + 0.1 * NOISE, 30, 72, full_scale=1.0) > 0.8
+    assert quality.shared_line(NOISE, 30, 72, full_scale=1.0) < 0.3
+
+
 def test_grey_has_no_colour() -> None:
     assert quality.colourfulness(np.array([90.0, 90.0, 90.0])) == 0
     assert quality.colourfulness(np.array([180.0, 120.0, 90.0])) > 0.5

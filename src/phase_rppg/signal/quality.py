@@ -7,6 +7,9 @@ import numpy as np
 from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 from . import rate
 
+BESIDE_HZ = 0.6  # how far the surroundings of a line reach
+STANDS_OUT = 4.0  # a line counts from so many times the median power beside it
+
 
 def snr_db(values: FloatArray | Waveform, bpm: float, fps: float | None = None) -> float:
     """Power at the rate and its first harmonic over the rest of the band, in dB (±60 at most)."""
@@ -42,7 +45,8 @@ def shared_line(
 
     It is the share of the other's band power that sits in the line, above the share that noise would have
     there. With `full_scale` (the amplitude that would explain the skin's line) a line that is far too weak
-    to matter counts for little, however clean it is.
+    to matter counts for little, however clean it is, and one that stands out from its surroundings counts
+    even if something stronger happens elsewhere in the band: a lamp may drift while it flickers.
     """
     other = np.asarray(other, float)
     if len(other) == 0 or (valid is not None and not valid.any()):
@@ -58,9 +62,19 @@ def shared_line(
         share = float(spec.power[line].sum() / spec.power[in_band].sum())
         strength = max(0.0, (share - chance) / max(1 - chance, 1e-9))
         if full_scale is not None and full_scale > 0:
+            strength = max(strength, _contrast(spec, bpm / 60))
             strength *= min(1.0, float(np.sqrt(spec.at(bpm / 60))) / full_scale)
         strongest = max(strongest, strength)
     return min(strongest, 1.0)
+
+
+def _contrast(spec: rate.Spectrum, hz: float) -> float:
+    """0–1: how far a line stands out from what lies beside it; noise seldom reaches above 0."""
+    beside = spec.band & ~spec.line_mask(hz) & (np.abs(spec.hz - hz) <= BESIDE_HZ)
+    power = float(spec.at(hz))
+    if power <= 0 or not beside.any():
+        return 0.0
+    return max(0.0, 1 - STANDS_OUT * float(np.median(spec.power[beside])) / power)
 
 
 def colourfulness(rgb: FloatArray) -> float:

@@ -1,8 +1,11 @@
 /** How far a line in a waveform can be believed; the twin of signal/quality.py. */
 
 import type { RgbTrace } from "../types";
-import { any, column } from "./arrays";
-import { spectrum } from "./rate";
+import { any, column, median } from "./arrays";
+import { type Spectrum, spectrum } from "./rate";
+
+const BESIDE_HZ = 0.6; // how far the surroundings of a line reach
+const STANDS_OUT = 4; // a line counts from so many times the median power beside it
 
 /** Relative colour change of the raw skin at the rate: AC/DC of green, about 0.001–0.01 for a pulse. */
 export function pulsation(trace: RgbTrace, bpm: number): number {
@@ -41,7 +44,9 @@ export function sharedLine(
     }
     const chance = lineCount / Math.max(bandCount, 1);
     let strength = Math.max(0, (line / total - chance) / Math.max(1 - chance, 1e-9));
-    if (fullScale !== undefined && fullScale > 0) strength *= Math.min(1, Math.sqrt(spec.at(bpm / 60)) / fullScale);
+    if (fullScale !== undefined && fullScale > 0) {
+      strength = Math.max(strength, contrast(spec, bpm / 60)) * Math.min(1, Math.sqrt(spec.at(bpm / 60)) / fullScale);
+    }
     strongest = Math.max(strongest, strength);
   }
   return Math.min(strongest, 1);
@@ -51,4 +56,14 @@ export function sharedLine(
 export function colourfulness(rgb: readonly number[]): number {
   const level = (rgb[0] + rgb[1] + rgb[2]) / 3;
   return level > 0 ? (Math.max(...rgb) - Math.min(...rgb)) / level : 0;
+}
+
+/** 0–1: how far a line stands out from what lies beside it; noise seldom reaches above 0. */
+function contrast(spec: Spectrum, hz: number): number {
+  const beside: number[] = [];
+  for (let i = 0; i < spec.power.length; i++) {
+    if (spec.inBand(i) && !spec.inLine(i, hz) && Math.abs(i * spec.stepHz - hz) <= BESIDE_HZ) beside.push(spec.power[i]);
+  }
+  const power = spec.at(hz);
+  return power <= 0 || beside.length === 0 ? 0 : Math.max(0, 1 - (STANDS_OUT * median(beside)) / power);
 }
