@@ -107,7 +107,8 @@ function expectWindow(got: WindowResult, want: any): void {
     const mine = got.quality[name as keyof typeof got.quality];
     expect(Math.abs(mine - value), `${name} ${mine} ${value}`).toBeLessThan(0.02 * (1 + Math.abs(value)));
   }
-  expect(got.reading.pOk).toBeCloseTo(want.reading.p_ok, 3);
+  // Faces are found by two runtimes, so features agree to a percent or so; the gate's slope makes that a thousandth of p_ok.
+  expect(Math.abs(got.reading.pOk - want.reading.p_ok)).toBeLessThan(0.002);
   if (isEstimate(got.reading)) for (const name of ["bpm", "low", "high"] as const) expect(got.reading[name]).toBeCloseTo(want.reading[name], 2);
   else expect(got.reading.reason).toBe(want.reading.reason);
 }
