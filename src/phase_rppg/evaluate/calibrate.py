@@ -2,7 +2,7 @@
 limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
-1 % of the windows without a pulse get a number (half of that here, as a margin for what was not seen), at most
+1 % of the windows without a pulse get a number (half of that here, as a margin for the unseen), at most
 5 % of the shown numbers are wrong, and none is shown that is less likely right than 80 %.
 """
 
