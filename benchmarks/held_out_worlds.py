@@ -20,13 +20,12 @@ import numpy as np
 from rich.progress import track
 
 from phase_rppg.evaluate.calibrate import Observed
-from phase_rppg.evaluate.observe import observe
+from phase_rppg.evaluate.observe import from_json, observe
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.pipeline.api import Order
 from phase_rppg.pipeline.decide import decide
-from phase_rppg.signal.rate import Peak
 from phase_rppg.synth.work import in_order
-from phase_rppg.types import Estimate, Quality
+from phase_rppg.types import Estimate
 
 WORLDS = ("studio", "motion", "lux", "phone")
 SKIN_WORLDS = ("studio", "phone")
@@ -53,10 +52,7 @@ def watch(job: Job) -> list[dict[str, Any]]:
     name = f"{job.world}-{job.seed}-{job.index}-{job.skin}-{job.seconds:g}s-{job.method}-{sha256}.json"
     kept = job.cache / name if job.cache else None
     if kept is not None and kept.exists():
-        found = [
-            Observed(Peak(**r["peak"]), Quality(**r["quality"]), r["truth_bpm"], r["group"])
-            for r in read_json(kept)
-        ]
+        found = [from_json(row) for row in read_json(kept)]
     else:
         fixed = {"subject.fitzpatrick": job.skin} if job.skin else None
         found = observe(job.world, job.seed, job.index, {"it": config}, seconds=job.seconds, fixed=fixed)[

@@ -106,7 +106,7 @@ def _watch(job: _Job) -> dict[str, list[Observed]]:
     kept = {method: _kept(job, method, config) for method, config in configs.items()}
     missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
     found = {
-        method: [_from_json(row) for row in read_json(file)]
+        method: [from_json(row) for row in read_json(file)]
         for method, file in kept.items()
         if file is not None and method not in missing
     }
@@ -127,7 +127,8 @@ def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
     return job.cache / f"{job.world}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
 
 
-def _from_json(row: dict[str, Any]) -> Observed:
+def from_json(row: dict[str, Any]) -> Observed:
+    """A window as `asdict` wrote it."""
     return Observed(Peak(**row["peak"]), Quality(**row["quality"]), row["truth_bpm"], row["group"])
 
 
