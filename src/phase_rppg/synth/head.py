@@ -77,8 +77,8 @@ def make_head(skin: Skin, px_per_h: float, rng: np.random.Generator) -> fig.Figu
     _face(canvas, shape, face, rng)
     opened = canvas.albedo.copy()
     lids = _eyes(canvas, shape)
-    closed = opened + lids * (canvas.lid_colour[:, None, None] - opened)
-    closed *= 1 - 0.75 * canvas.lash_line(shape)
+    closed = opened * (1 - np.float32(0.06) * lids)  # a lid is the skin around it, a little darker
+    closed *= 1 - 0.6 * canvas.lash_line(shape)
     blink = closed - canvas.albedo
     _mouth_and_brows(canvas, shape, rng)
     blink *= soft(np.abs(np.abs(u) - shape.eye_u) * -1 + 0.1, 0.02) * soft(
@@ -142,7 +142,6 @@ class _Canvas:
         redness = redness + rng.uniform(0.05, 0.3) * (cheeks + 0.8 * nose)
         exponent = redness * BLOOD[:, None, None] + pigment * MELANIN[:, None, None]
         self.complexion = (skin.albedo[:, None, None] * np.exp(-exponent)).astype(np.float32)
-        self.lid_colour = skin.albedo * np.float32(0.9)
         self.iris = np.array(IRIS[rng.integers(2 if skin.fitzpatrick > 3 else 4)], np.float32)
         self.hair_colour = np.array(HAIR[rng.integers(2 if skin.fitzpatrick > 3 else 5)], np.float32)
         self.hair_colour *= np.float32(rng.uniform(0.7, 1.5))
