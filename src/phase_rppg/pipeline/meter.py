@@ -1,8 +1,7 @@
 """What one face shows in one frame: the colour of its skin, and how far it has moved.
 
-A crop and its skin weights change only when the detector looked. At such a change both the old and the new
-ones are applied to the same frame, and the colours are scaled so that the trace goes on without a step: a
-step at every detection would be a false rhythm.
+A crop and its skin weights change only when the detector looked. At such a change colours and place go on
+without a step (see `seam`): a step at every detection would be a false rhythm.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from ..face.crop import AreaCrop, Box, square
 from ..face.skin import skin_weights
 from ..face.track import Track
 from ..types import ByteArray, FloatArray
+from .seam import Seam
 
 COLUMNS = ("red", "green", "blue", "x", "y", "face_px", "clipped")
 CROP_PX = 36  # side of the picture from which the skin colour is taken
 
 _MASK_EVERY = 4  # looks between two corrections of the skin weights of a face that keeps still
 _MASK_MEMORY = 0.5  # how much of the old weights stays at each correction
-_GAIN_MEMORY_S = 20.0  # colours drift back to their true level in this time
-_GAIN_LIMIT = 1.5
 _FULL = 248.0  # a cell this bright in any channel is clipped
 _CLIP_EVERY = 8  # frames between two counts of clipped cells
 
@@ -32,17 +30,16 @@ class Meter:
 
     def __init__(self, track: Track, rgb: ByteArray, size: int = CROP_PX) -> None:
         self.size = size
-        self._gain: FloatArray = np.ones(3)
+        self._seam = Seam(track.seen_s)
         self.shift = 0.0  # how far the face has moved since the crop was placed, in face widths
         self._clipped = 0.0
         self._frames = self._looks = 0
-        self._last_s = track.seen_s
         self._shape = rgb.shape
         self._face: Box = track.box
         self._crop = AreaCrop(square(track.box), size, rgb.shape)
         self.picture = self._crop.mean(rgb)  # (S,S,3) f32 of the last frame
         self._weights = skin_weights(self.picture, self._crop.box, track.landmarks, track.box)  # (S,S)
-        self._centre = _centre(track.box)  # of the face at the reference picture, in pixels
+        self._place: FloatArray = np.zeros(2)  # of the face at the reference picture, in face widths
         self._refer()
 
     @property
@@ -64,16 +61,14 @@ class Meter:
         picture = self._crop.mean(rgb)
         old = self._colour(picture)
         if moved:
-            self._centre = self._centre + self._shift_px(picture)
+            self._place = self._place + self._shift_px(picture) / self._face[2]
             self._face = track.box
             self._crop = AreaCrop(square(track.box), self.size, self._shape)
             picture = self.picture = self._crop.mean(rgb)
             self._refer()
         fresh = skin_weights(picture, self._crop.box, track.landmarks, track.box)
         self._weights = fresh if moved else _MASK_MEMORY * self._weights + (1 - _MASK_MEMORY) * fresh
-        new = self._colour(picture)
-        gain = self._gain * np.where(new > 1, old / np.maximum(new, 1), 1.0)
-        self._gain = np.clip(gain, 1 / _GAIN_LIMIT, _GAIN_LIMIT)
+        self._seam.join(old, self._colour(picture))
 
     def jump(self, track: Track, rgb: ByteArray) -> None:
         """Start anew at the place where the face was found again."""
@@ -82,15 +77,13 @@ class Meter:
     def measure(self, rgb: ByteArray, t_s: float) -> FloatArray:
         """One row of COLUMNS for this frame."""
         picture = self.picture = self._crop.mean(rgb)
-        self._gain = self._gain ** max(0.0, 1 - (t_s - self._last_s) / _GAIN_MEMORY_S)
-        self._last_s = t_s
         if self._frames % _CLIP_EVERY == 0:
             self._clipped = float(((picture.max(-1) >= _FULL) * self._weights).sum())
         self._frames += 1
-        shift_px = self._shift_px(picture)
-        self.shift = math.hypot(*shift_px) / self._face[2]
-        x, y = (self._centre + shift_px) / self._face[2]
-        red, green, blue = self._colour(picture) * self._gain
+        shift = self._shift_px(picture) / self._face[2]
+        self.shift = math.hypot(*shift)
+        x, y = self._place + shift
+        red, green, blue = self._seam.scale(self._colour(picture), t_s)
         return np.array([red, green, blue, x, y, self._face[2], self._clipped])
 
     def _colour(self, picture: FloatArray) -> FloatArray:
@@ -118,10 +111,6 @@ class Meter:
 def _luma(picture: FloatArray) -> FloatArray:
     """The mean of the three colours: (S,S,3) → (S,S); as a product, because sums over three are slow."""
     return picture @ np.full(3, 1 / 3, np.float32)
-
-
-def _centre(box: Box) -> FloatArray:
-    return np.array([box[0] + box[2] / 2, box[1] + box[3] / 2])
 
 
 def _face_window(size: int) -> FloatArray:

@@ -15,14 +15,14 @@ import math
 
 from ..errors import ArgumentError
 from ..face.detect import Detector
-from ..face.skin import IntArray, background_mean, background_points
 from ..face.track import Changes, Track, Tracker
-from ..types import FloatArray, Frame
+from ..types import Frame
 from .clock import Clock, Step
 from .config import SessionConfig
 from .lookout import Lookout
 from .person import Person
 from .result import Event, FaceEvent
+from .seam import Background
 
 BREAK_S = 60.0  # after a longer pause between two frames everything starts anew
 
@@ -39,7 +39,7 @@ class Session:
         self._tracker = Tracker()
         self._people: dict[int, Person] = {}
         self._main: int | None = None
-        self._points: tuple[IntArray, IntArray] | None = None  # background, chosen when somebody moved
+        self._background = Background()
         self._shape: tuple[int, ...] = ()
         self._begin()
 
@@ -62,7 +62,7 @@ class Session:
         if self._tracker.due(t_s, shift):
             detections = self._lookout.look(rgb, t_s, self._tracker)
             events += self._take(self._tracker.update(t_s, detections), frame, step)
-        background = self._background(frame)
+        background = self._background.measure(rgb, t_s) if self._people else None
         for person in self._people.values():
             if person.track.lost:
                 person.absent(step)
@@ -94,7 +94,7 @@ class Session:
         first_id = self._tracker.next_id
         self._tracker = Tracker()
         self._tracker.next_id = first_id
-        self._shape, self._points, self._main = shape, None, None
+        self._shape, self._background, self._main = shape, Background(), None
         self._begin()
         return events
 
@@ -128,7 +128,8 @@ class Session:
                 self._people[track.id].announced = self.face_seen = True
                 events.append(FaceEvent(track.id, frame.t_s, "appeared"))
         if changes.born or changes.moved or changes.lost or changes.found_again or changes.ended:
-            self._points = None
+            boxes = [track.box for track in self._tracker.present]
+            self._background.place(frame.rgb, boxes, frame.t_s)
         return events
 
     def _wanted(self) -> list[Track]:
@@ -139,15 +140,6 @@ class Session:
         if all(track.id != self._main for track in present):
             self._main = max(present, key=lambda track: track.box[2] * track.box[3]).id
         return [track for track in present if track.id == self._main]
-
-    def _background(self, frame: Frame) -> FloatArray | None:
-        """The mean colour away from all faces; None when they fill the picture."""
-        if not self._people:
-            return None
-        if self._points is None:
-            boxes = [track.box for track in self._tracker.present]
-            self._points = background_points(frame.rgb.shape, boxes)
-        return background_mean(frame.rgb, self._points) if len(self._points[0]) else None
 
     def _windows(self, final: bool = False) -> list[Event]:
         """Close the windows that are complete."""

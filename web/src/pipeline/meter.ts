@@ -6,18 +6,15 @@ import type { Track } from "../face/track";
 import { clip } from "../signal/arrays";
 import { solve } from "../signal/solve";
 import type { Box, Picture } from "../types";
+import { type Colour, Seam } from "./seam";
 
 export const COLUMNS = ["red", "green", "blue", "x", "y", "face_px", "clipped"] as const;
 export const CROP_PX = 36; // side of the picture from which the skin colour is taken
 
 const MASK_EVERY = 4; // looks between two corrections of the skin weights of a face that keeps still
 const MASK_MEMORY = 0.5; // how much of the old weights stays at each correction
-const GAIN_MEMORY_S = 20; // colours drift back to their true level in this time
-const GAIN_LIMIT = 1.5;
 const FULL = 248; // a cell this bright in any channel is clipped
 const CLIP_EVERY = 8; // frames between two counts of clipped cells
-
-type Colour = [number, number, number];
 
 /** Measures one track in every frame; holds a crop, weights and a reference picture, nothing that grows. */
 export class Meter {
@@ -26,22 +23,20 @@ export class Meter {
   private crop: AreaCrop;
   private weights: Float32Array; // (S,S)
   private face: Box;
-  private gain: Colour = [1, 1, 1];
-  private centre: readonly [number, number]; // of the face at the reference picture, in pixels
+  private readonly seam: Seam;
+  private place: readonly [number, number] = [0, 0]; // of the face at the reference picture, in face widths
   private clipped = 0;
   private frames = 0;
   private looks = 0;
-  private lastS: number;
   private reference: Float64Array = new Float64Array(0); // (S·S,) luma
   private rows: readonly Float32Array[] = []; // shift from luma
 
   constructor(track: Track, frame: Picture, readonly size: number = CROP_PX) {
-    this.lastS = track.seenS;
+    this.seam = new Seam(track.seenS);
     this.face = track.box;
     this.crop = new AreaCrop(square(track.box), size, frame.width, frame.height);
     this.picture = this.crop.mean(frame);
     this.weights = this.skin(track, this.picture);
-    this.centre = [track.box[0] + track.box[2] / 2, track.box[1] + track.box[3] / 2];
     this.refer();
   }
 
@@ -64,7 +59,7 @@ export class Meter {
     const old = this.colour(picture);
     if (moved) {
       const [x, y] = this.shiftPx(picture);
-      this.centre = [this.centre[0] + x, this.centre[1] + y];
+      this.place = [this.place[0] + x / this.face[2], this.place[1] + y / this.face[2]];
       this.face = track.box;
       this.crop = new AreaCrop(square(track.box), this.size, frame.width, frame.height);
       picture = this.picture = this.crop.mean(frame);
@@ -72,29 +67,21 @@ export class Meter {
     }
     const fresh = this.skin(track, picture);
     this.weights = moved ? fresh : this.weights.map((w, i) => MASK_MEMORY * w + (1 - MASK_MEMORY) * fresh[i]);
-    const level = this.colour(picture);
-    this.gain = this.gain.map((g, c) =>
-      clip(g * (level[c] > 1 ? old[c] / Math.max(level[c], 1) : 1), 1 / GAIN_LIMIT, GAIN_LIMIT)) as Colour;
+    this.seam.join(old, this.colour(picture));
   }
 
   /** One row of COLUMNS for this frame. */
   measure(frame: Picture, tS: number): number[] {
     const picture = (this.picture = this.crop.mean(frame));
-    const fade = Math.max(0, 1 - (tS - this.lastS) / GAIN_MEMORY_S);
-    this.gain = this.gain.map((g) => g ** fade) as Colour;
-    this.lastS = tS;
     if (this.frames % CLIP_EVERY === 0) {
       this.clipped = this.weights.reduce((total, w, i) =>
         Math.max(picture[3 * i], picture[3 * i + 1], picture[3 * i + 2]) >= FULL ? total + w : total, 0);
     }
     this.frames += 1;
-    const [x, y] = this.shiftPx(picture);
-    this.shift = Math.hypot(x, y) / this.face[2];
-    const colour = this.colour(picture);
-    return [
-      ...colour.map((value, c) => value * this.gain[c]),
-      (this.centre[0] + x) / this.face[2], (this.centre[1] + y) / this.face[2], this.face[2], this.clipped,
-    ];
+    const [x, y] = this.shiftPx(picture).map((px) => px / this.face[2]);
+    this.shift = Math.hypot(x, y);
+    const colour = this.seam.scale(this.colour(picture), tS);
+    return [...colour, this.place[0] + x, this.place[1] + y, this.face[2], this.clipped];
   }
 
   private skin(track: Track, picture: Float32Array): Float32Array {

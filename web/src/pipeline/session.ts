@@ -1,7 +1,6 @@
 /** The measurement itself, frame by frame; the twin of pipeline/session.py. It remembers one window and nothing more. */
 
 import type { Detector } from "../face/detect";
-import { backgroundMean, backgroundPoints } from "../face/skin";
 import { type Changes, type Track, Tracker } from "../face/track";
 import type { Picture } from "../types";
 import { Clock, type Step } from "./clock";
@@ -9,6 +8,7 @@ import type { SessionConfig } from "./config";
 import { Lookout } from "./lookout";
 import { Person } from "./person";
 import type { Event } from "./result";
+import { Background } from "./seam";
 
 const BREAK_S = 60; // after a longer pause between two frames everything starts anew
 
@@ -21,7 +21,7 @@ export class Session {
   private tracker = new Tracker();
   private people = new Map<number, Person>();
   private main: number | null = null;
-  private points: Int32Array | null = null; // background, chosen when somebody moved
+  private background = new Background();
   private shape = "";
   private clock: Clock;
   private nextStop: number;
@@ -48,7 +48,7 @@ export class Session {
       const detections = await this.lookout.look(frame, tS, this.tracker);
       events.push(...(await this.take(this.tracker.update(tS, detections), frame, tS, step)));
     }
-    const background = this.background(frame);
+    const background = this.people.size > 0 ? this.background.measure(frame, tS) : null;
     for (const person of this.people.values()) {
       if (person.track.lost) await person.absent(step);
       else await person.frame(frame, tS, step, background);
@@ -82,7 +82,8 @@ export class Session {
     this.tracker = new Tracker();
     this.tracker.nextId = firstId;
     this.shape = shape;
-    this.points = this.main = null;
+    this.main = null;
+    this.background = new Background();
     this.clock = this.newClock();
     this.nextStop = this.config.windowTicks;
     return events;
@@ -121,7 +122,9 @@ export class Session {
         events.push({ kind: "face", face: track.id, tS, change: "appeared" });
       }
     }
-    if ([changes.born, changes.moved, changes.lost, changes.foundAgain, changes.ended].some((tracks) => tracks.length > 0)) this.points = null;
+    if ([changes.born, changes.moved, changes.lost, changes.foundAgain, changes.ended].some((tracks) => tracks.length > 0)) {
+      this.background.place(frame, this.tracker.present.map((track) => track.box), tS);
+    }
     return events;
   }
 
@@ -134,13 +137,6 @@ export class Session {
       this.main = present.reduce((best, track) => (area(track) > area(best) ? track : best)).id;
     }
     return present.filter((track) => track.id === this.main);
-  }
-
-  /** The mean colour away from all faces; null when they fill the picture. */
-  private background(frame: Picture): readonly number[] | null {
-    if (this.people.size === 0) return null;
-    this.points ??= backgroundPoints(frame.width, frame.height, this.tracker.present.map((track) => track.box));
-    return this.points.length > 0 ? backgroundMean(frame, this.points) : null;
   }
 
   /** Close the windows that are complete. */
