@@ -26,6 +26,12 @@ def test_parameters_are_those_of_the_release(name: str) -> None:
     assert count.parameters(module.build()) == module.REFERENCE_PARAMETERS
 
 
+def test_targets_are_those_of_the_published_settings() -> None:
+    slope = {"deepphys", "ts-can", "efficientphys", "physnet", "physformer", "physmamba"}
+    found = {name for name in BASELINES if registry.load("nn", name).TARGET == "difference"}
+    assert found == slope
+
+
 # (parameters in millions, MACs in billions) of the efficiency table of the PHASE-Net paper at 128×128, 128
 # frames, and how far the exact count may be from it.
 EFFICIENCY = {

@@ -53,6 +53,7 @@ def test_a_network_says_what_it_is(name: str) -> None:
     assert isinstance(module.CAUSAL, bool)
     assert smallest_size(name) <= module.SIZE
     assert module.FRAMES > 0
+    assert module.TARGET in ("wave", "difference")
     assert make(name).size == smallest_size(name)
 
 

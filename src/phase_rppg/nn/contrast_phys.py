@@ -25,6 +25,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 128
 FRAMES = 300
+# The authors' release takes the PPG as it is (contrast-phys+/utils_data.py).
+TARGET = "wave"
 # Layer sizes of the authors' release: 0.86 M (the efficiency table of the PHASE-Net paper prints 0.85 M).
 REFERENCE_PARAMETERS = 858_497
 WIDTH = 64

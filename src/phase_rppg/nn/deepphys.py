@@ -23,7 +23,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 180
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_DEEPPHYS_BASIC.yaml.
+TARGET = "difference"  # the slope of the pulse
 # Layer sizes of the paper at 72×72 as released in the rPPG-Toolbox; 532,899 at 36×36, 7,504,291 (7.50 M) at
 # 128×128.
 REFERENCE_PARAMETERS = 2_228_643

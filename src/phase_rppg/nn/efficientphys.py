@@ -23,7 +23,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 180
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_EFFICIENTPHYS.yaml.
+TARGET = "difference"  # the slope of the pulse
 # Layer sizes of the rPPG-Toolbox release at 72×72 (EfficientPhys-C, 2.16 M in the toolbox); 7,438,729 (7.44
 # M) at 128×128.
 REFERENCE_PARAMETERS = 2_163_081

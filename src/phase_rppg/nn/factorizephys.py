@@ -24,6 +24,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 160
+# Label (Standardized) of the rPPG-Toolbox's PURE_iBVP_FactorizePhys_FSAM_Res.yaml.
+TARGET = "wave"
 # Layer sizes of the authors' release (8, 12, 16 channels): 52,168 weights and the one learnt offset.
 REFERENCE_PARAMETERS = 52_169
 WIDTHS = (8, 12, 16)

@@ -34,6 +34,7 @@ CITATION = (
 CAUSAL = True
 SIZE = 128
 FRAMES = 128
+TARGET = "wave"
 
 CHUNK = 16  # frames
 TEMPORAL = ("gtcn", "oscillators", "both", "none")

@@ -11,6 +11,7 @@ NAME = "phasenet-stream"
 CAUSAL = True
 SIZE = 36
 FRAMES = 128
+TARGET = "wave"
 
 CONFIG = PhaseNetConfig(
     size=SIZE,

@@ -25,7 +25,9 @@ CITATION = (
 CAUSAL = False
 SIZE = 128
 FRAMES = 160
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_PHYSFORMER_BASIC.yaml.
+# The authors' release takes plain pixels and the wave itself.
+TARGET = "difference"  # the slope of the pulse
 # Layer sizes of the authors' release (width 96, 12 blocks, 4 heads, feed-forward 144): 7.38 M; the paper
 # prints 7.03 M.
 REFERENCE_PARAMETERS = 7_380_865

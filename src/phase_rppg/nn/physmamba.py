@@ -27,7 +27,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 128
 FRAMES = 128
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_PHYSMAMBA_BASIC.yaml.
+TARGET = "difference"  # the slope of the pulse
 # Layer sizes of the authors' release, as in the rPPG-Toolbox. The paper prints 0.56 M, which is this count
 # without the 163,200 of the Mamba layers: counters that watch layers do not see them.
 REFERENCE_PARAMETERS = 728_769

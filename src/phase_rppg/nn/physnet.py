@@ -22,7 +22,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 128
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_PHYSNET_BASIC.yaml.
+TARGET = "difference"  # the slope of the pulse
 # Layer sizes of the authors' release (3DCNN encoder–decoder), as in the rPPG-Toolbox: 0.77 M.
 REFERENCE_PARAMETERS = 768_577
 

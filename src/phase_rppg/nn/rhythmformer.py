@@ -26,6 +26,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 128
 FRAMES = 160
+# Label (Standardized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_RHYTHMFORMER_BASIC.yaml.
+TARGET = "wave"
 # 3.25 M, as the paper prints. The authors' release holds 74,880 more: six projections that its forward pass
 # never calls, which are left out here.
 REFERENCE_PARAMETERS = 3_251_137

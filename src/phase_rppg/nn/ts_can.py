@@ -22,7 +22,8 @@ CITATION = (
 CAUSAL = False
 SIZE = 72
 FRAMES = 180
-TARGET = "difference"  # published as trained on the slope of the pulse
+# Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_TSCAN_BASIC.yaml.
+TARGET = "difference"  # the slope of the pulse
 # The shift has no parameters, so the count is that of DeepPhys at the same size (rPPG-Toolbox release,
 # 72×72).
 REFERENCE_PARAMETERS = 2_228_643

@@ -82,7 +82,7 @@ class Budget:
         from ..train.recipe import from_dict
 
         module = registry.load("nn", model.name)
-        loss = {"auxiliary": "none", "target": getattr(module, "TARGET", "wave")}
+        loss = {"auxiliary": "none", "target": module.TARGET}
         if model.name == "phasenet":
             loss |= {"auxiliary": "latent", "weight": 0.1}
         if model.name == "contrast-phys":
