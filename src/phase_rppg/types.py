@@ -125,6 +125,9 @@ class Quality:
     max_gap_s: float  # longest pause between two frames
     support: float = 0.0  # 0–1: how far the neighbouring windows agree on the rate
     agreement: float = 0.0  # 0–1: how much of the line a second, independent method shows
+    visible_db: float = 0.0  # how far the line stands out from what lies beside it in the raw green
+    light_db: float = 0.0  # the line in the background over that in the skin: 0 for a lamp, −20 for a pulse
+    red: float = 1.0  # relative red over green of the line: about 0.4 for blood, 1 for light and motion
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,39 @@ def test_a_flickering_lamp_that_also_drifts_is_still_a_flickering_lamp() -> None
     assert quality.shared_line(NOISE, 30, 72, full_scale=1.0) < 0.3
 
 
+def coloured(red: float, green: float, blue: float, noise: float = 0.0, level: float = 100.0) -> RgbTrace:
+    """Colours that follow LINE by these shares of their level, over noise of their own."""
+    grain = noise * np.random.default_rng(1).normal(size=(300, 3))
+    values = level * (1 + LINE[:, None] * np.array([red, green, blue]) + grain)
+    return RgbTrace(values, 30, 0, np.ones(300, bool))
+
+
+def test_a_line_is_visible_as_far_as_it_stands_out_of_the_noise() -> None:
+    strengths = (0.0, 0.002, 0.005, 0.02)
+    seen = [quality.visible_db(coloured(0, amplitude, 0, noise=0.005), 72) for amplitude in strengths]
+    assert seen == sorted(seen)
+    assert seen[0] < 10
+    assert seen[-1] > 25
+    assert quality.visible_db(coloured(0, 0, 0), 72) == 0
+    assert quality.visible_db(RgbTrace(np.zeros((300, 3)), 30, 0, np.zeros(300, bool)), 72) == 0
+
+
+def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
+    skin = coloured(0.004, 0.01, 0.007, noise=0.001)
+    lamp, quiet = coloured(0.01, 0.01, 0.01, level=60), coloured(0, 0, 0, noise=0.001)
+    assert quality.light_db(lamp, lamp, 72) == pytest.approx(0, abs=1e-9)
+    assert quality.light_db(skin, lamp, 72) == pytest.approx(2.6, abs=0.3)
+    assert quality.light_db(skin, quiet, 72) < -20
+    assert np.isfinite(quality.light_db(coloured(0, 0, 0), coloured(0, 0, 0), 72))
+
+
+def test_blood_takes_little_red_and_a_lamp_takes_all_colours() -> None:
+    assert quality.red(coloured(0.004, 0.01, 0.007), 72) == pytest.approx(0.4, abs=0.01)
+    assert quality.red(coloured(0.01, 0.01, 0.01), 72) == pytest.approx(1, abs=0.01)
+    assert quality.red(coloured(0.01, 0, 0), 72) <= 2
+    assert quality.red(coloured(0, 0, 0, level=0.0), 72) == 1
+
+
 def test_grey_has_no_colour() -> None:
     assert quality.colourfulness(np.array([90.0, 90.0, 90.0])) == 0
     assert quality.colourfulness(np.array([180.0, 120.0, 90.0])) > 0.5

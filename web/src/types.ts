@@ -46,6 +46,9 @@ export interface Quality {
   readonly max_gap_s: number;
   readonly support: number;
   readonly agreement: number;
+  readonly visible_db: number;
+  readonly light_db: number;
+  readonly red: number;
 }
 
 export interface Estimate {

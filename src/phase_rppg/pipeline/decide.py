@@ -30,6 +30,9 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "motion": quality.motion,
         "support": quality.support,
         "agreement": quality.agreement,
+        "visible_db": quality.visible_db,
+        "light_db": quality.light_db,
+        "red": quality.red,
     }
 
 

@@ -33,6 +33,41 @@ def pulsation(trace: RgbTrace, bpm: float) -> float:
     return float(line_amplitude(trace.values[:, 1], trace.fps, bpm, trace.valid)[0]) / level
 
 
+def visible_db(trace: RgbTrace, bpm: float) -> float:
+    """How far the line at `bpm` stands out from what lies beside it in the raw green, in dB (±40 at most)."""
+    if not trace.valid.any():
+        return 0.0
+    spec = rate.spectrum(trace.values[:, 1], trace.fps, trace.valid)
+    return _decibel(float(spec.at(bpm / 60)), _beside(spec, bpm / 60))
+
+
+def light_db(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
+    """The line at `bpm` in the background over that in the skin, in dB (±40 at most).
+
+    A lamp lights both alike, which gives about 0. A quiet background says that there is no lamp, which a
+    line that is merely missing there (`shared_line`) does not.
+    """
+    lit, seen = _relative_lines(background, bpm), _relative_lines(skin, bpm)
+    return _decibel(float(lit @ lit), float(seen @ seen))
+
+
+def red(trace: RgbTrace, bpm: float) -> float:
+    """Relative amplitude of red over green at `bpm`, 0 to 2.
+
+    Blood takes little red away (about 0.4). A change of light or of place takes the same share of both.
+    """
+    red_line, green_line, _ = _relative_lines(trace, bpm)
+    return float(min(red_line / green_line, 2.0)) if green_line > 0 else 1.0
+
+
+def _relative_lines(trace: RgbTrace, bpm: float) -> FloatArray:
+    """AC/DC (3,) of the colours at `bpm`."""
+    if not trace.valid.any():
+        return np.zeros(3)
+    level = np.maximum(trace.values[trace.valid].mean(0), 1.0)
+    return line_amplitude(trace.values, trace.fps, bpm, trace.valid) / level
+
+
 def shared_line(
     other: FloatArray,
     fps: float,
@@ -70,11 +105,20 @@ def shared_line(
 
 def _contrast(spec: rate.Spectrum, hz: float) -> float:
     """0–1: how far a line stands out from what lies beside it; noise seldom reaches above 0."""
-    beside = spec.band & ~spec.line_mask(hz) & (np.abs(spec.hz - hz) <= BESIDE_HZ)
     power = float(spec.at(hz))
-    if power <= 0 or not beside.any():
-        return 0.0
-    return max(0.0, 1 - STANDS_OUT * float(np.median(spec.power[beside])) / power)
+    return max(0.0, 1 - STANDS_OUT * _beside(spec, hz) / power) if power > 0 else 0.0
+
+
+def _beside(spec: rate.Spectrum, hz: float) -> float:
+    """The median power within the band on both sides of a line."""
+    beside = spec.band & ~spec.line_mask(hz) & (np.abs(spec.hz - hz) <= BESIDE_HZ)
+    return float(np.median(spec.power[beside])) if beside.any() else float(spec.at(hz))
+
+
+def _decibel(power: float, over: float) -> float:
+    """10·log10 of a ratio of powers that may be zero, within ±40."""
+    floor = 1e-4 * max(power, over) + 1e-30
+    return float(10 * np.log10(max(power, floor) / max(over, floor)))
 
 
 def colourfulness(rgb: FloatArray) -> float:

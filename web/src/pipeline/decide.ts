@@ -18,6 +18,9 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     motion: quality.motion,
     support: quality.support,
     agreement: quality.agreement,
+    visible_db: quality.visible_db,
+    light_db: quality.light_db,
+    red: quality.red,
   };
 }
 

@@ -6,6 +6,8 @@ export const sum = (values: ArrayLike<number>): number => {
   return total;
 };
 
+export const mean = (values: ArrayLike<number>): number => sum(values) / values.length;
+
 export const clip = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 
 export const any = (flags: Uint8Array): boolean => flags.includes(1);

@@ -1,7 +1,7 @@
 /** How far a line in a waveform can be believed; the twin of signal/quality.py. */
 
 import type { RgbTrace } from "../types";
-import { any, column, median } from "./arrays";
+import { any, column, mean, median } from "./arrays";
 import { type Spectrum, spectrum } from "./rate";
 
 const BESIDE_HZ = 0.6; // how far the surroundings of a line reach
@@ -11,14 +11,28 @@ const STANDS_OUT = 4; // a line counts from so many times the median power besid
 export function pulsation(trace: RgbTrace, bpm: number): number {
   if (!any(trace.valid)) return 0;
   const green = column(trace.values, 3, 1);
-  let level = 0;
-  let count = 0;
-  green.forEach((value, i) => {
-    if (trace.valid[i]) [level, count] = [level + value, count + 1];
-  });
-  level /= count;
+  const level = mean(green.filter((_, i) => trace.valid[i]));
   if (level <= 0) return 0;
   return Math.sqrt(spectrum({ values: green, fps: trace.fps, valid: trace.valid }).at(bpm / 60)) / level;
+}
+
+/** How far the line at `bpm` stands out from what lies beside it in the raw green, in dB (±40 at most). */
+export function visibleDb(trace: RgbTrace, bpm: number): number {
+  if (!any(trace.valid)) return 0;
+  const spec = spectrum({ values: column(trace.values, 3, 1), fps: trace.fps, valid: trace.valid });
+  return decibel(spec.at(bpm / 60), beside(spec, bpm / 60));
+}
+
+/** The line at `bpm` in the background over that in the skin, in dB: about 0 for a lamp. */
+export function lightDb(skin: RgbTrace, background: RgbTrace, bpm: number): number {
+  const power = (trace: RgbTrace): number => relativeLines(trace, bpm).reduce((total, line) => total + line ** 2, 0);
+  return decibel(power(background), power(skin));
+}
+
+/** Relative amplitude of red over green at `bpm`, 0 to 2: about 0.4 for blood, 1 for light and motion. */
+export function red(trace: RgbTrace, bpm: number): number {
+  const [redLine, greenLine] = relativeLines(trace, bpm);
+  return greenLine > 0 ? Math.min(redLine / greenLine, 2) : 1;
 }
 
 /** 0–1: how much of a line at `bpm` another signal (T,columns) shows too. */
@@ -60,10 +74,31 @@ export function colourfulness(rgb: readonly number[]): number {
 
 /** 0–1: how far a line stands out from what lies beside it; noise seldom reaches above 0. */
 function contrast(spec: Spectrum, hz: number): number {
-  const beside: number[] = [];
-  for (let i = 0; i < spec.power.length; i++) {
-    if (spec.inBand(i) && !spec.inLine(i, hz) && Math.abs(i * spec.stepHz - hz) <= BESIDE_HZ) beside.push(spec.power[i]);
-  }
   const power = spec.at(hz);
-  return power <= 0 || beside.length === 0 ? 0 : Math.max(0, 1 - (STANDS_OUT * median(beside)) / power);
+  return power > 0 ? Math.max(0, 1 - (STANDS_OUT * beside(spec, hz)) / power) : 0;
+}
+
+/** The median power within the band on both sides of a line. */
+function beside(spec: Spectrum, hz: number): number {
+  const found: number[] = [];
+  for (let i = 0; i < spec.power.length; i++) {
+    if (spec.inBand(i) && !spec.inLine(i, hz) && Math.abs(i * spec.stepHz - hz) <= BESIDE_HZ) found.push(spec.power[i]);
+  }
+  return found.length > 0 ? median(found) : spec.at(hz);
+}
+
+/** AC/DC of the three colours at `bpm`. */
+function relativeLines(trace: RgbTrace, bpm: number): number[] {
+  if (!any(trace.valid)) return [0, 0, 0];
+  return [0, 1, 2].map((c) => {
+    const values = column(trace.values, 3, c);
+    const level = Math.max(mean(values.filter((_, i) => trace.valid[i])), 1);
+    return Math.sqrt(spectrum({ values, fps: trace.fps, valid: trace.valid }).at(bpm / 60)) / level;
+  });
+}
+
+/** 10·log10 of a ratio of powers that may be zero, within ±40. */
+function decibel(power: number, over: number): number {
+  const floor = 1e-4 * Math.max(power, over) + 1e-30;
+  return 10 * Math.log10(Math.max(power, floor) / Math.max(over, floor));
 }
