@@ -93,6 +93,7 @@ class Sensor:
         self.pool = _noise_pool(spec, side, rng)
         self.deviation: FloatArray | None = None
         self.previous: FloatArray | None = None
+        self.scratch = np.empty((3, *side), np.float32)
         self.count = 0
 
     def expose(self, light: FloatArray) -> ByteArray:
@@ -103,16 +104,19 @@ class Sensor:
                 self.deviation = np.sqrt(np.maximum(light, 0) * np.float32(self.shot) + np.float32(self.read))
             top = int(self.rng.integers(self.pool.shape[1] - height + 1))
             left = int(self.rng.integers(self.pool.shape[2] - width + 1))
-            light += self.deviation * self.pool[:, top : top + height, left : left + width]
+            noise = self.pool[:, top : top + height, left : left + width]
+            light += np.multiply(self.deviation, noise, out=self.scratch)
         self.count += 1
         if self.spec.denoise > 0:
             if self.previous is not None:
-                light += np.float32(self.spec.denoise) * (self.previous - light)
+                change = np.subtract(self.previous, light, out=self.scratch)
+                change *= np.float32(self.spec.denoise)
+                light += change
             self.previous = light
-        steps = (light * np.float32(LUT_SIZE - 1)).astype(np.intp)
         rgb = np.empty((height, width, 3), np.uint8)
-        for channel in range(3):
-            rgb[:, :, channel] = self.curve.take(steps[channel], mode="clip")
+        for channel in range(3):  # one plane at a time stays in the cache
+            steps = np.multiply(light[channel], np.float32(LUT_SIZE - 1), out=self.scratch[0]).astype(np.intp)
+            rgb[:, :, channel] = self.curve.take(steps, mode="clip")
         return rgb
 
 
@@ -125,6 +129,11 @@ def optics(layer: FloatArray, spec: CameraSpec) -> FloatArray:
         smooth = ndimage.uniform_filter(layer, (*(1,) * (layer.ndim - 2), 3, 3), mode="nearest")
         layer = np.maximum(layer + np.float32(spec.sharpen) * (layer - smooth), 0)
     return layer.astype(np.float32, copy=False)
+
+
+def optics_reach(spec: CameraSpec) -> int:
+    """How many pixels away something still shows through the optics."""
+    return int(np.ceil(3 * spec.blur_px)) + 2
 
 
 def _noise_pool(spec: CameraSpec, side: tuple[int, int], rng: np.random.Generator) -> FloatArray:

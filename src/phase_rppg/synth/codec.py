@@ -52,8 +52,8 @@ def _through(frames: Iterable[ByteArray], spec: CodecSpec, fps: float) -> Iterat
     for k, rgb in enumerate(frames):
         if encoder is None:
             encoder = _encoder(spec, rgb.shape[1], rgb.shape[0], fps)
-        frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(rgb), format="rgb24")
-        frame = to_yuv.reformat(frame, format=encoder.pix_fmt, threads=1)
+        whole = av.VideoFrame.from_numpy_buffer(np.ascontiguousarray(rgb), format="rgb24")  # not copied
+        frame = to_yuv.reformat(whole, format=encoder.pix_fmt, threads=1)
         frame.pts = k
         for packet in encoder.encode(frame):
             for decoded in decoder.decode(packet):

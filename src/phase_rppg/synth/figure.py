@@ -6,7 +6,8 @@ unit = the height of that box. Layers are planes of a texture with `px_per_h` pi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,13 @@ class Figure:
     @property
     def shape(self) -> tuple[int, int]:
         return self.alpha.shape[0], self.alpha.shape[1]
+
+    def part(self, top: int, bottom: int, left: int, right: int) -> Figure:
+        """The same layers, but only these rows and columns of them."""
+        here = np.s_[..., top:bottom, left:right]
+        every: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        planes = {name: x[here] for name, x in every.items() if isinstance(x, np.ndarray) and x.ndim > 1}
+        return replace(self, **{**every, **planes})
 
 
 def grid(px_per_h: float) -> tuple[FloatArray, FloatArray]:

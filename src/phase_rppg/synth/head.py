@@ -148,11 +148,18 @@ class _Canvas:
 
     def paint(self, mask: FloatArray, colour: FloatArray, skin: float = 0.0, opaque: bool = True) -> None:
         """Lay a colour over the mask; `skin` says how much of it is living skin."""
-        colour = colour[:, None, None] if colour.ndim == 1 else colour
-        self.albedo += mask * (colour - self.albedo)
-        self.skin_mask += mask * (np.float32(skin) - self.skin_mask)
+        rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
+        if not len(rows):
+            return
+        # Most strokes are small: only the part of the canvas that they touch is worked on.
+        here = np.s_[..., rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        mask = mask[here]
+        self.albedo[here] += mask * (
+            (colour[:, None, None] if colour.ndim == 1 else colour[here]) - self.albedo[here]
+        )
+        self.skin_mask[here] += mask * (np.float32(skin) - self.skin_mask[here])
         if opaque:
-            self.alpha += mask * (1 - self.alpha)
+            self.alpha[here] += mask * (1 - self.alpha[here])
 
     def oval(self, cu: float, cv: float, ru: float, rv: float, edge: float = 0.0) -> FloatArray:
         d = 1 - np.sqrt(((self.u - cu) / ru) ** 2 + ((self.v - cv) / rv) ** 2)

@@ -9,8 +9,8 @@ matrix product for a handful of frames.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,25 +112,26 @@ class _Layer:
         figure, light = actor.figure, scene.light
         coefficients = _coefficients(actor, light)  # (T,3,K)
         used = np.flatnonzero(np.abs(coefficients).max((0, 1)) > 0)
-        self.coefficients = coefficients[:, :, used] * scene.gain[:, :, None]
+        self.coefficients = coefficients[:, :, used] * scene.gain[:, :, None]  # (T,3,K)
         self.window = _window(actor, scene.shape)
         top, bottom, left, right = self.window
         self.actor, self.shape = actor, (bottom - top, right - left)
         self.centre = (actor.centre[0] - left, actor.centre[1] - top)
-        part = None if _ends_alone(scene.source) else self._part(figure)
+        part = self._part(figure, cam.optics_reach(scene.camera))
         self.sampler = Sampler(self.shape, figure.shape, figure.px_per_h, part)
-        part = self.sampler.part
-        kept = np.s_[..., part[0] : part[1], part[2] : part[3]]
-        maps = _maps(actor, light, scene.camera)
-        self.maps = np.stack([maps[k][kept].reshape(3, -1) for k in used], axis=1)  # (3,K,N)
-        self.alpha = cam.optics(figure.alpha, scene.camera)[kept].reshape(-1)
+        seen = figure.part(*part)
+        maps = _maps(replace(actor, figure=seen), light, scene.camera)
+        self.maps = np.empty((3, len(used), seen.alpha.size), np.float32)  # (3,K,N)
+        for k, which in enumerate(used):
+            self.maps[:, k] = maps[which]().reshape(3, -1)
+        self.alpha = cam.optics(seen.alpha, scene.camera).reshape(-1)
         self.ready: dict[int, tuple[FloatArray, FloatArray]] = {}
 
-    def _part(self, figure: Figure) -> tuple[int, int, int, int]:
+    def _part(self, figure: Figure, rim_px: int) -> tuple[int, int, int, int]:
         """The part of the texture that is in the picture at any time: a good half of it never is."""
         whole, count = Sampler(self.shape, figure.shape, figure.px_per_h), len(self.coefficients)
         blocks = (self._grids(k, min(k + FRAMES_AT_ONCE, count)) for k in range(0, count, FRAMES_AT_ONCE))
-        return whole.reach(grid for block in blocks for grid in block)
+        return whole.reach(blocks, rim_px)
 
     def texture(self, at: int) -> tuple[FloatArray, FloatArray]:
         """(3,N) premultiplied colour at one moment, and (2,gh,gw) where each pixel looks."""
@@ -159,35 +160,21 @@ class _Layer:
         part += seen[:3]
 
 
-def _ends_alone(source: cam.IntArray) -> bool:
-    """Whether the last frame is a block of its own.
-
-    The product is then one of a vector, whose rounding depends on the width of the maps: they stay whole, so
-    that a seed gives the same bits as ever.
-    """
-    start = -FRAMES_AT_ONCE
-    for at in np.unique(source):
-        if at >= start + FRAMES_AT_ONCE:
-            start = int(at)
-    return start == len(source) - 1
-
-
-def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> list[FloatArray]:
-    """K fixed maps (3,H,W); the order matches `_coefficients`."""
+def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> list[Callable[[], FloatArray]]:
+    """K fixed maps (3,H,W), each made when it is asked for; the order matches `_coefficients`."""
     f = actor.figure
     key, turn_yaw, turn_pitch = _shading(f, light.key_from, light.ambient)
     second = _shading(f, light.second_from, light.ambient)[0]
-    shine, shine_yaw, shine_pitch = _gloss(f, light.key_from) * (actor.gloss * f.gloss * f.alpha)
+    polish = np.float32(actor.gloss) * f.gloss * f.alpha
+    shine, shine_yaw, shine_pitch = (polish * part for part in _gloss(f, light.key_from))
     colour = cam.optics(f.albedo * f.alpha, camera)
-    lit = colour * key
     share = _steady_share(light)
-    if share is not None:
-        lit = lit + share[:, None, None] * (colour * second)
+    lit = colour * (key if share is None else key + share[:, None, None] * second)
     return [
-        lit + shine, lit * f.perfusion, lit * (f.perfusion * f.delay_s),
-        colour * second, colour * (second * f.perfusion),
-        colour * turn_yaw + shine_yaw, colour * turn_pitch + shine_pitch,
-        cam.optics(f.blink * key, camera), cam.optics(f.mouth * key, camera),
+        lambda: lit + shine, lambda: lit * f.perfusion, lambda: lit * (f.perfusion * f.delay_s),
+        lambda: colour * second, lambda: colour * (second * f.perfusion),
+        lambda: colour * turn_yaw + shine_yaw, lambda: colour * turn_pitch + shine_pitch,
+        lambda: cam.optics(f.blink * key, camera), lambda: cam.optics(f.mouth * key, camera),
     ]  # fmt: skip
 
 
@@ -213,25 +200,27 @@ def _steady_share(light: Light) -> FloatArray | None:
     return share[0] if float(np.ptp(share, axis=0).max()) < 1e-4 else None
 
 
-def _shading(figure: Figure, towards: FloatArray, ambient: float) -> FloatArray:
-    """(3,H,W) Lambert shading under one lamp, and its change per radian of yaw and of pitch."""
+def _shading(
+    figure: Figure, towards: FloatArray, ambient: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(H,W) Lambert shading under one lamp, and its change per radian of yaw and of pitch."""
     nx, ny, nz = figure.normals
     lx, ly, lz = towards
     facing = nx * lx + ny * ly + nz * lz
     lit = (facing > 0).astype(np.float32) * np.float32(0 if figure.flat else 1 - ambient)
     shade = np.float32(ambient) * (0.75 + 0.25 * nz) + (1 - np.float32(ambient)) * np.maximum(facing, 0)
-    return np.stack([shade, lit * (nz * lx - nx * lz), lit * (nz * ly - ny * lz)])
+    return shade, lit * (nz * lx - nx * lz), lit * (nz * ly - ny * lz)
 
 
-def _gloss(figure: Figure, towards: FloatArray) -> FloatArray:
-    """(3,H,W) specular reflection of one lamp (Blinn), and its change per radian of yaw and of pitch."""
+def _gloss(figure: Figure, towards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(H,W) specular reflection of one lamp (Blinn), and its change per radian of yaw and of pitch."""
     half = towards + np.array([0, 0, 1], np.float32)
     hx, hy, hz = half / np.linalg.norm(half)
     nx, ny, nz = figure.normals
     facing = np.clip(nx * hx + ny * hy + nz * hz, 0, 1)
-    shine = facing**GLOSS_SHARPNESS
-    slope = GLOSS_SHARPNESS * facing ** (GLOSS_SHARPNESS - 1) * np.float32(0.0 if figure.flat else 1.0)
-    return np.stack([shine, slope * (nz * hx - nx * hz), slope * (nz * hy - ny * hz)]).astype(np.float32)
+    steep = facing ** (GLOSS_SHARPNESS - 1)
+    slope = steep * np.float32(0 if figure.flat else GLOSS_SHARPNESS)
+    return steep * facing, slope * (nz * hx - nx * hz), slope * (nz * hy - ny * hz)
 
 
 def _window(actor: Actor, shape: tuple[int, int]) -> tuple[int, int, int, int]:

@@ -87,15 +87,17 @@ class Sampler:
         v, u = (self.down @ nodes @ self.across for nodes in self._nodes(grid))
         top, _, left, right = self.part
         width = right - left
-        corner, column = v.astype(np.intp), u.astype(np.intp)
-        v -= corner
-        u -= column
-        corner -= top
-        corner *= width
-        corner += column
-        corner -= left
-        picture = np.empty((len(planes), *self.shape), np.float32)
         b, c, d = self.scratch
+        row, column = np.floor(v, out=b), np.floor(u, out=c)
+        v -= row
+        u -= column
+        # Whole numbers far below 2²⁴ are exact in f32, and cheaper than integers.
+        row -= np.float32(top)
+        row *= np.float32(width)
+        row += column
+        row -= np.float32(left)
+        corner = row.astype(np.intp)
+        picture = np.empty((len(planes), *self.shape), np.float32)
         for plane, out in zip(planes, picture, strict=True):
             plane.take(corner, out=out, mode="clip")
             plane[1:].take(corner, out=b, mode="clip")
@@ -112,16 +114,19 @@ class Sampler:
             out += c
         return picture
 
-    def reach(self, grids: Iterable[FloatArray]) -> tuple[int, int, int, int]:
-        """Top, bottom, left and right of what some frames' grids (2,gh,gw) look at in the texture."""
-        height, width = self.texture_shape
-        nodes = [self._nodes(grid) for grid in grids]
-        (top, bottom), (left, right) = (
-            (int(min(n[axis].min() for n in nodes)), int(max(n[axis].max() for n in nodes)))
-            for axis in (0, 1)
+    def reach(self, grids: Iterable[FloatArray], rim_px: int) -> tuple[int, int, int, int]:
+        """Top, bottom, left and right of what some frames' grids (T,2,gh,gw) look at, and a rim around it."""
+        rim_px += 1  # for rounding between the nodes
+        spans = np.array([(grid.min((0, 2, 3)), grid.max((0, 2, 3))) for grid in grids])  # (blocks,2,2)
+        (top, left), (bottom, right) = (
+            self.scale * np.stack([spans[:, 0].min(0), spans[:, 1].max(0)]) + self.offset
         )
-        # One more for the neighbour, one for rounding between the nodes.
-        return max(top - 1, 0), min(bottom + 3, height), max(left - 1, 0), min(right + 3, width)
+        height, width = self.texture_shape
+        # Two pixels at least: a head that has left the picture looks at the edge of its texture.
+        return (
+            int(np.clip(top - rim_px, 0, height - 2)), int(np.clip(bottom + rim_px + 2, 2, height)),
+            int(np.clip(left - rim_px, 0, width - 2)), int(np.clip(right + rim_px + 2, 2, width)),
+        )  # fmt: skip
 
     def _nodes(self, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The grid in pixels of the texture, rows and columns, kept inside it.
