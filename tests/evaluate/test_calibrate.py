@@ -4,11 +4,14 @@ windows.
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
-from phase_rppg.errors import ArgumentError
+from phase_rppg.errors import ArgumentError, InputError
 from phase_rppg.evaluate import calibrate
+from phase_rppg.evaluate.observe import from_json
 from phase_rppg.pipeline.decide import decide, probability
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, Quality
@@ -35,6 +38,15 @@ def windows(count: int, seed: int = 0) -> list[calibrate.Observed]:
         peak = Peak(bpm, float(np.clip(0.5 + snr_db / 30, 0, 1)), snr_db, 0.5)
         found.append(calibrate.Observed(peak, quality, truth, f"recording {i // 10}"))
     return found
+
+
+def test_a_window_kept_by_an_older_version_is_refused() -> None:
+    (window,) = windows(1)
+    row = asdict(window)
+    assert from_json(row) == window
+    del row["quality"]["red"]
+    with pytest.raises(InputError, match="red"):
+        from_json(row)
 
 
 def test_the_fit_is_where_the_gradient_vanishes() -> None:

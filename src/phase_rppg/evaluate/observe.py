@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..fileio import read_json, write_json
 from ..pipeline.api import Order
 from ..pipeline.config import SessionConfig
@@ -16,6 +17,7 @@ from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
 from ..signal.rate import Peak
 from ..synth import world as worlds
+from ..synth.clips import GENERATOR
 from ..synth.codec import transcode
 from ..synth.film import Film, film
 from ..synth.sample import FULL_HEIGHT_PX, stream
@@ -124,11 +126,17 @@ def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
         return None
     sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")
     name = "-".join(filter(None, [Path(method).stem, sha256[:8]]))
-    return job.cache / f"{job.world}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
+    return job.cache / f"{job.world}-g{GENERATOR}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
 
 
 def from_json(row: dict[str, Any]) -> Observed:
-    """A window as `asdict` wrote it."""
+    """A window as `asdict` wrote it; one that lacks a feature of today cannot be judged."""
+    missing = sorted({field.name for field in fields(Quality)} - set(row["quality"]))
+    if missing:
+        raise InputError(
+            f"a kept window of {row['group']} knows nothing of {', '.join(missing)}: "
+            "it is from an older version; delete the folder given as --cache"
+        )
     return Observed(Peak(**row["peak"]), Quality(**row["quality"]), row["truth_bpm"], row["group"])
 
 
