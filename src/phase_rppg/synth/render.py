@@ -70,14 +70,15 @@ def frames(scene: Scene, rng: np.random.Generator) -> Iterator[ByteArray]:
     )
     lamps = scene.light.key + scene.light.second
     shadow = _shadow(scene)
-    shake = scene.actors[0] if scene.actors and scene.actors[0].poses.camera_x.any() else None
+    shaken = next((actor for actor in scene.actors[:1] if actor.poses.camera_x.any()), None)
+    wall = None if shaken is None else _Wall(scene.background, shaken)
     last: ByteArray | None = None
     for k in range(len(scene.t_s)):
         if last is not None and scene.source[k] == scene.source[k - 1]:
             yield last
             continue
         at = int(scene.source[k])
-        behind = scene.background if shake is None else _shifted(scene.background, shake, at)
+        behind = scene.background if wall is None else wall.at(at)
         picture = behind * (lamps[at] * scene.gain[at])[:, None, None]
         for layer in layers:
             layer.draw(picture, at)
@@ -234,17 +235,27 @@ def _window(actor: Actor, shape: tuple[int, int]) -> tuple[int, int, int, int]:
     return top, max(bottom, top + 2), left, min(shape[1], max(int(x + 1.6 * reach + move_x) + 1, left + 2))
 
 
-def _shifted(background: FloatArray, actor: Actor, at: int) -> FloatArray:
-    """The background as a moving camera sees it: a shift by parts of a pixel, edges repeated."""
-    shift_x, shift_y = actor.poses.camera_x[at] * actor.px_per_h, actor.poses.camera_y[at] * actor.px_per_h
-    for axis, shift in ((2, shift_x), (1, shift_y)):
-        whole = int(np.floor(shift))
-        part = np.float32(shift - whole)
-        index = np.arange(background.shape[axis])
-        near = background.take(np.clip(index - whole, 0, len(index) - 1), axis=axis)
-        far = background.take(np.clip(index - whole - 1, 0, len(index) - 1), axis=axis)
-        background = near + part * (far - near)
-    return background
+class _Wall:
+    """The background as a moving camera sees it: shifted by parts of a pixel, edges repeated."""
+
+    def __init__(self, background: FloatArray, actor: Actor) -> None:
+        poses, self.shape = actor.poses, background.shape[1:]
+        self.shifts_px = np.stack([poses.camera_y, poses.camera_x], axis=1) * actor.px_per_h  # (T,2)
+        self.rim_px = int(np.ceil(np.abs(self.shifts_px).max())) + 1
+        rim = (self.rim_px, self.rim_px)
+        self.padded = np.pad(background, ((0, 0), rim, rim), mode="edge")
+
+    def at(self, at: int) -> FloatArray:
+        """(3,H,W) of one frame."""
+        picture = self.padded
+        for axis, length, shift_px in zip((1, 2), self.shape, self.shifts_px[at], strict=True):
+            whole = int(np.floor(shift_px))
+            near, far = (
+                picture[(slice(None),) * axis + (slice(start, start + length),)]
+                for start in (self.rim_px - whole, self.rim_px - whole - 1)
+            )
+            picture = near + np.float32(shift_px - whole) * (far - near)
+        return picture
 
 
 def _shadow(scene: Scene) -> FloatArray | None:
