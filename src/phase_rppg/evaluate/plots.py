@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 110
+_NAMED = 12  # groups; of more the colours repeat and names say nothing
 
 
 def scatter(
@@ -44,7 +45,7 @@ def scatter(
     numbers = f"MAE {summary.mae.value:.2f} bpm\nRMSE {summary.rmse.value:.2f} bpm\nr = {r}"
     axes.text(0.03, 0.97, f"n = {summary.count}\n{numbers}", transform=axes.transAxes, va="top", fontsize=9)
     axes.set_aspect("equal")
-    axes.legend(loc="lower right", fontsize=8)
+    _legend(figure, axes, groups)
     return figure
 
 
@@ -63,7 +64,7 @@ def bland_altman(
         axes.axhline(value, color=colour, linewidth=1.1, linestyle="-" if name == "bias" else "--")
         axes.axhspan(interval.low, interval.high, color=colour, alpha=0.12, linewidth=0)
         axes.annotate(
-            f"{name}\n{value:+.2f}",
+            f"{name}\n{value:+.2f}".replace("-", "−"),
             (1.01, value),
             xycoords=("axes fraction", "data"),
             va="center",
@@ -73,7 +74,7 @@ def bland_altman(
     _points(axes, means, differences, groups)
     axes.set(xlabel="mean of reading and reference (bpm)", ylabel="reading − reference (bpm)", title=title)
     if groups is not None:
-        axes.legend(fontsize=8)
+        _legend(figure, axes, groups)
     return figure
 
 
@@ -109,13 +110,15 @@ def reliability(table: Calibration, *, title: str = "") -> Figure:
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share within 5 bpm", title=title)
     axes.text(
         0.03, 0.97, f"n = {table.count}\nECE {table.ece:.3f}\nBrier {table.brier:.3f}",
-        transform=axes.transAxes, va="top", fontsize=9,
+        transform=axes.transAxes, va="top", fontsize=9, zorder=5,
+        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 2},
     )  # fmt: skip
     axes.legend(loc="lower right", fontsize=8)
     for b in table.bins:
         counts.bar((b.low + b.high) / 2, b.count, width=0.9 * (b.high - b.low), color="tab:grey")
     counts.set(xlabel="stated probability", ylabel="readings")
     for panel in (axes, counts):
+        panel.set_axisbelow(True)
         panel.grid(alpha=0.3)
     return figure
 
@@ -158,3 +161,15 @@ def _points(axes: Axes, x: FloatArray, y: FloatArray, groups: FloatArray | list[
     for name in np.unique(names):
         inside = names == name
         axes.scatter(x[inside], y[inside], s=16, alpha=0.7, edgecolors="none", label=str(name))
+
+
+def _legend(figure: Figure, axes: Axes, groups: FloatArray | list[str] | None) -> None:
+    """What the marks are; names of groups stand below the picture, where they hide nothing."""
+    named = set() if groups is None else {str(name) for name in groups}
+    marks = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if len(named) > _NAMED:
+        marks = {name: mark for name, mark in marks.items() if name not in named}
+    if named.intersection(marks):
+        figure.legend(marks.values(), marks, loc="outside lower center", ncols=4, fontsize=8)
+    elif marks:
+        axes.legend(marks.values(), marks, loc="lower right", fontsize=8)

@@ -39,18 +39,14 @@ _TINY: dict[str, dict[str, Any]] = {
     "physmamba": {"size": 16},
     "factorizephys": {"size": 71},
 }
-# At about the size of phasenet-stream; RhythmFormer takes steps of 32.
+# All at the smallest side that RhythmFormer takes.
 _SMALL: dict[str, dict[str, Any]] = {
-    "physnet": {"size": 36},
-    "deepphys": {"size": 36},
-    "ts-can": {"size": 36},
-    "efficientphys": {"size": 36},
-    "physformer": {"size": 32},
-    "rhythmformer": {"size": 32},
-    "contrast-phys": {"size": 32},
-    "physmamba": {"size": 36},
-    "phasenet": {"size": 36, "stem_stride": 2, "pools": (2, 1, 1)},
-}
+    name: {"size": 32}
+    for name in (
+        "physnet", "deepphys", "ts-can", "efficientphys", "physformer", "rhythmformer", "contrast-phys",
+        "physmamba", "phasenet-stream",
+    )
+} | {"phasenet": {"size": 32, "stem_stride": 2, "pools": (2, 1, 1)}}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,6 +72,7 @@ class Budget:
     # for worlds
     clips: int = 0  # per world
     seconds: float = 8.0
+    tested: int = 0  # clips of the world that is left out; 0: all
 
     def recipe(self, model: Model, sources: Sequence[str], clips: Sequence[int], seed: int) -> Recipe:
         """The training run of a network on these domains, which hold so many clips each."""

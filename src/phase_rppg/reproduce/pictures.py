@@ -141,7 +141,8 @@ def count_bars(outcome: Outcome) -> Figure:
             markeredgewidth=2.5, label="the paper",
         )  # fmt: skip
         for i, value in enumerate(counted):
-            panel.annotate(f" {value:.3g}", (value, i), va="center", fontsize=7)
+            clear = max(value, dict(there).get(i, 0.0))  # of the bar and of the mark
+            panel.annotate(f"  {value:.3g}", (clear, i), va="center", fontsize=7)
         panel.set_yticks(range(len(rows)), [label(row) for row in rows])
         panel.set(xlabel=metric, xlim=(0, 1.15 * max(counted + [v for _, v in there])))
         panel.set_axisbelow(True)

@@ -59,8 +59,8 @@ class Progress:
 
 
 def jobs(plan: Plan, seeds: Sequence[int]) -> list[tuple[Cell, int]]:
-    """Every cell with every seed; a method that does not learn needs one only."""
-    return [(cell, seed) for cell in plan.cells for seed in (seeds if cell.model.learns else seeds[:1])]
+    """Every cell with every seed, seed by seed; a method that does not learn needs one only."""
+    return [(cell, seed) for seed in seeds for cell in plan.cells if cell.model.learns or seed == seeds[0]]
 
 
 def run(
@@ -72,8 +72,12 @@ def run(
     *,
     watch: Callable[[Progress], None] | None = None,
     say: Callable[[str], None] | None = None,
+    only_kept: bool = False,
 ) -> Outcome:
-    """Work every cell out, or take it from the store; go on after a failure, stop when asked to."""
+    """Work every cell out, or take it from the store; go on after a failure, stop when asked to.
+
+    `only_kept` works nothing out: a cell is missing unless the store has it for at least one seed.
+    """
     outcome = Outcome(
         plan,
         budget,
@@ -98,8 +102,13 @@ def run(
                 outcome.counts[cell.row] = count(cell.model.name, COUNT_FRAMES, COUNT_SIZE)
                 continue
             work = Work(cell, seed, budget, domains, plan.worlds)
+            if only_kept and store.get(work.key()) is None:
+                if place not in outcome.results:
+                    outcome.missing[place] = "not worked out yet"
+                continue
             result = perform(work, store, tell)
             outcome.results.setdefault(place, []).append(result)
+            outcome.missing.pop(place, None)  # of an earlier seed
         except Interrupted:
             raise
         except Exception as error:  # whatever it is, the other cells do not depend on it

@@ -64,6 +64,8 @@ class Work:
 
     def tested(self) -> list[Item]:
         """The recordings that the cell is judged by."""
+        if self.worlds and self.budget.tested:
+            return list(self.target.items[: self.budget.tested])
         whole = by_ratio(self.target.name, self.target.subjects, *WHOLE)
         subjects = self.target.split(intra=True).test if self.cell.intra else whole.test
         if not subjects:

@@ -16,6 +16,8 @@ from . import figure as fig
 from .fields import octaves, smooth_field, soft
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
+LID_HALF_H = 0.042  # from the middle of an eye to the skin above and below it, in box heights
+LID_SHADE = 0.94  # of the skin around it, as in procedural heads
 
 
 def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fig.Figure:
@@ -146,12 +148,20 @@ def _skin(albedo: FloatArray, marks: FloatArray, u: FloatArray, v: FloatArray) -
 
 
 def _lids(albedo: FloatArray, marks: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-    """(3,H,W) what closed lids would add: the colour just below the eyes laid over them."""
+    """(3,H,W) what closed lids would add: a lid is the skin above and below the eye, a little darker."""
     change = np.zeros_like(albedo)
+    px_per_h = 1 / float(v[1, 0] - v[0, 0])
     for eye in marks[:2]:
-        below = (u - eye[0]) ** 2 + (v - eye[1] - 0.075) ** 2 < 0.03**2
-        if below.any():
-            lid = np.median(albedo[:, below], axis=1)[:, None, None] * np.float32(0.85)
-            mask = soft(1 - np.hypot((u - eye[0]) / 0.085, (v - eye[1]) / 0.038), 0.35)
-            change += mask * (lid - albedo)
+        rows = [int(np.argmin(np.abs(v[:, 0] - eye[1] - side * LID_HALF_H))) for side in (-1, 1)]
+        reach = max(1, round(0.012 * px_per_h))
+        above, below = (
+            ndimage.gaussian_filter1d(
+                albedo[:, max(row - reach, 0) : row + reach + 1].mean(1), 2.0 * reach, axis=-1, mode="nearest"
+            )[:, None, :]
+            for row in rows
+        )  # (3,1,W)
+        share = np.clip((v - eye[1]) / (2 * LID_HALF_H) + 0.5, 0, 1)  # (H,1) 0 above the eye, 1 below it
+        lid = np.float32(LID_SHADE) * (above + share * (below - above))
+        mask = soft(1 - np.hypot((u - eye[0]) / 0.075, (v - eye[1]) / (0.75 * LID_HALF_H)), 0.35)
+        change += mask * (lid - albedo)
     return change.astype(np.float32)
