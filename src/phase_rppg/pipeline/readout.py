@@ -27,7 +27,7 @@ GUIDANCE = {
     Reason.TOO_DARK: "More light on your face, please.",
     Reason.CLIPPED: "Too bright: turn away from the strong light.",
     Reason.LOW_FPS: "Too few frames per second. More light, or fewer other programs, may help.",
-    Reason.BAD_TIMESTAMPS: "The video stumbled. Close other heavy programs.",
+    Reason.BAD_TIMESTAMPS: "The video stumbled. Close other heavy programs or tabs.",
     Reason.NO_COLOUR: "The picture has no colour. Switch off infrared or black-and-white mode.",
 }
 
