@@ -32,7 +32,7 @@ def command(
     from rich.console import Console
     from rich.progress import Progress
 
-    from .. import synth
+    from .. import infer, synth
     from ..evaluate import calibrate, observe
     from ..pipeline import calibrated
     from ..pipeline.api import Order
@@ -65,6 +65,8 @@ def command(
             "worlds": list(chosen),
         }
         family = calibrated.family(method)
+        if family == calibrated.NETWORKS:
+            provenance["weights_sha256"] = infer.load(method).manifest.sha256
         found = calibrate.calibrate(observed[method], family, provenance)
         calibrated.write(out / f"{family}.json", found)
         facts = found.provenance

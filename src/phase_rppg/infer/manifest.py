@@ -36,6 +36,7 @@ class Manifest:
     parameters: int
     parity: float  # largest difference from torch over the frames compared at export
     training: Mapping[str, Any] = field(default_factory=dict)  # recipe, version, commit, clips, score
+    calibration: str = "network"  # the gate that judges its numbers; that file names this one's checksum
     citation: str = ""
     format: int = FORMAT
 
