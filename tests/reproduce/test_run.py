@@ -63,6 +63,23 @@ def test_what_is_finished_is_not_done_again(
     assert trained[8:] == ["efficientphys pure 0", "phasenet pure 0"]
 
 
+def test_what_is_finished_can_be_written_up_alone(
+    domains: dict[str, Domain], trained: list[str], tmp_path: Path
+) -> None:
+    run(plan_of("figures", ["pos"]), BUDGET, domains, Store(tmp_path), [0])
+    found = go(domains, tmp_path, (0, 1), only_kept=True)
+    assert set(found.results) == {("pos", "pure"), ("pos", "ubfc_rppg")}
+    assert found.missing["phasenet", "pure"] == "not worked out yet"
+    assert trained == []
+
+
+def test_a_first_seed_is_finished_before_the_second_begins(
+    domains: dict[str, Domain], trained: list[str], tmp_path: Path
+) -> None:
+    run(plan_of("figures", ["efficientphys"]), BUDGET, domains, Store(tmp_path), (3, 1))
+    assert [row.split()[-1] for row in trained] == ["3", "3", "1", "1"]
+
+
 def test_after_a_kill_between_cells_the_rest_is_done(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,12 @@ def facts(outcome: Outcome) -> list[str]:
         }
         if clips:
             seen = " or ".join(str(n) for n in sorted(clips))
-            lines.append(f"Training: every network sees {seen} clips; batch {budget.batch}.")
+            length = f" of {budget.frames} frames" if budget.frames else " of its own length"
+            lines.append(f"Training: every network sees {seen} clips{length}; batch {budget.batch}.")
+            rates = sorted(
+                {r["training"]["lr"] for rs in outcome.results.values() for r in rs if r["training"]}
+            )
+            lines.append(f"Learning rate: {' or '.join(f'{rate:g}' for rate in rates)}, {budget.schedule}.")
     for domain, place in outcome.places.items():
         if domain in plan.domains:
             kind = "FAKE" if outcome.synthetic[domain] else "real"
