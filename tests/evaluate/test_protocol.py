@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from phase_rppg.cli.evaluate import _table
 from phase_rppg.errors import ArgumentError, RecordingError
 from phase_rppg.evaluate import protocol
 from phase_rppg.fileio import dump_json
@@ -107,6 +111,35 @@ def test_the_document_holds_back_what_the_gate_holds_back() -> None:
     assert gated["conditions"]["light"]["day"]["count"] == 21
     assert gated["mean_of_recordings"]["ungated_mae"] == pytest.approx(3, abs=0.05)
     dump_json(gated)
+
+
+def person(name: str, light: str, bpm: float) -> protocol.RecordingResult:
+    made = protocol.against_reference(
+        recording(), result([window(i, bpm, shown=bool(i % 2)) for i in range(21)]), 10.0, 1.0
+    )
+    return replace(made, name=name, subject=name, conditions={"light": light})
+
+
+def test_the_interval_over_subjects_lies_between_the_best_and_the_worst() -> None:
+    people = (person("a", "day", 72.0), person("b", "lamp", 76.0), person("c", "lamp", 80.0))
+    whole = protocol.Evaluation("folder", "pos", 10.0, 1.0, people, ())
+    for shown in (False, True):
+        found = protocol.mae_interval(whole, shown=shown)
+        assert found is not None
+        assert -0.05 <= found.low < 4 < found.high <= 8.05
+    assert protocol.mae_interval(replace(whole, results=people[:1]), shown=False) is None
+    assert protocol.as_json(whole)["mae_interval"]["gated"]["high"] <= 8.05
+
+
+def test_the_table_has_a_row_for_each_condition() -> None:
+    people = (person("a", "day", 72.0), person("b", "lamp", 76.0))
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(_table(protocol.Evaluation("folder", "pos", 10.0, 1.0, people, ())))
+    lines = console.export_text().splitlines()
+    day, lamp = (next(line for line in lines if f"light: {light}" in line) for light in ("day", "lamp"))
+    assert "0.0" in day
+    assert "4.0" in lamp
+    assert any("95 % interval over subjects" in line for line in lines)
 
 
 def test_single_videos_share_a_reference_or_have_one_each() -> None:

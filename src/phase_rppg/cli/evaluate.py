@@ -134,13 +134,16 @@ def _table(evaluation: Evaluation) -> Table:
     from rich import box
     from rich.table import Table
 
-    from ..evaluate.protocol import mean_of_recordings, score
+    from ..evaluate.protocol import by_condition, mae_interval, mean_of_recordings, score
 
     title = f"{evaluation.model} on {evaluation.dataset}, windows of {evaluation.window_s:g} s"
-    caption = "every number found │ only what the gate shows; errors in bpm"
+    caption = "left: every number found; right: only what the gate shows; errors in bpm"
+    sure = mae_interval(evaluation, shown=False)
+    if sure is not None:
+        caption += f"\nleft MAE, 95 % interval over subjects: {sure.low:.2f} to {sure.high:.2f}"
     table = Table(title=title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("recording", no_wrap=True)
-    for name in ("n", "MAE", "RMSE", "r", "±5", "shown", "MAE", "±5"):
+    for name in ("n", "MAE", "RMSE", "r", "±5", "│", "shown", "MAE", "±5"):
         table.add_column(name, justify="right", no_wrap=True)
     every = [score(result.rows) for result in evaluation.results]
     for result, scores in zip(evaluation.results, every, strict=True):
@@ -148,16 +151,13 @@ def _table(evaluation: Evaluation) -> Table:
     table.add_section()
     table.add_row("all windows", *_cells(score(evaluation.rows())), style="bold")
     mean = mean_of_recordings(every)
-    cells = [
-        "",
-        _number(mean["ungated_mae"]),
-        "",
-        "",
-        "",
-        _share(mean["coverage"]),
-        _number(mean["gated_mae"]),
-    ]
-    table.add_row("mean of recordings", *cells)
+    shown = [_share(mean["coverage"]), _number(mean["gated_mae"])]
+    table.add_row("mean of recordings", "", _number(mean["ungated_mae"]), "", "", "", "│", *shown)
+    for kind, values in by_condition(evaluation).items():
+        if len(values) > 1:
+            table.add_section()
+            for value, scores in values.items():
+                table.add_row(f"{kind}: {value}", *_cells(scores))
     return table
 
 
@@ -170,7 +170,7 @@ def _cells(scores: Scores) -> list[str]:
         all_found = [*map(_number, errors), _share(left.within.value)]
     if right is not None:
         shown = [_number(right.mae.value), _share(right.within.value)]
-    return [f"{scores.windows}", *all_found, _share(scores.coverage), *shown]
+    return [f"{scores.windows}", *all_found, "│", _share(scores.coverage), *shown]
 
 
 def _number(value: float | None) -> str:

@@ -128,7 +128,9 @@ def _listing() -> Table:
 
     shown = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
     for heading in ("name", "cells", "needs", "what"):
-        shown.add_column(heading, no_wrap=heading in ("name", "cells"))
+        shown.add_column(
+            heading, no_wrap=heading in ("name", "cells"), justify="right" if heading == "cells" else "left"
+        )
     for name in names():
         plan = plan_of(name)
         needs = "worlds" if plan.worlds else ", ".join(plan.domains) or "nothing"

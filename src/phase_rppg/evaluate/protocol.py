@@ -217,6 +217,21 @@ def _whole(recording: Recording, result: Result) -> dict[str, Comparison]:
     return {name: comparison for name, comparison in found.items() if comparison is not None}
 
 
+def mae_interval(evaluation: Evaluation, *, shown: bool) -> metrics.Interval | None:
+    """95 % interval of the mean absolute error when subjects are drawn anew; None for a single subject."""
+    errors = [
+        (result.subject, abs(row.error_bpm))
+        for result in evaluation.results
+        for row in result.rows
+        if row.error_bpm is not None and (row.shown or not shown)
+    ]
+    if not errors:
+        return None
+    return metrics.bootstrap(
+        lambda e: float(np.mean(e)), [subject for subject, _ in errors], [error for _, error in errors]
+    )
+
+
 def by_condition(evaluation: Evaluation) -> dict[str, dict[str, Scores]]:
     """condition → value → measures over all windows recorded under it."""
     groups: dict[str, dict[str, list[Row]]] = {}
@@ -240,6 +255,13 @@ def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
         "window_s": evaluation.window_s,
         "step_s": evaluation.step_s,
         "overall": scores_json(score(evaluation.rows())),
+        "mae_interval": {
+            name: None if found is None else {"low": found.low, "high": found.high, "level": found.level}
+            for name, found in (
+                ("ungated", mae_interval(evaluation, shown=False)),
+                ("gated", mae_interval(evaluation, shown=True)),
+            )
+        },
         "mean_of_recordings": mean_of_recordings(per_recording),
         "whole_recordings": _whole_json(evaluation),
         "conditions": {
