@@ -104,6 +104,18 @@ def test_the_command_writes_a_report_and_can_be_strict(
     assert "expected PURE" in capsys.readouterr().err
 
 
+def test_a_stretch_of_bad_video_does_not_shift_the_label() -> None:
+    """A shift that leaves the bad stretch out must not look better than the true one."""
+    rng = np.random.default_rng(0)
+    t_s = np.arange(360) / 30
+    pulse = np.cos(2 * np.pi * 1.02 * t_s)
+    video = pulse + np.where(t_s > 9.5, 3 * rng.standard_normal(360), 0.2 * rng.standard_normal(360))
+    every = np.ones(360, bool)
+    wave, label = Waveform(video, 30.0, 0.0, every), Waveform(pulse, 30.0, 0.0, every)
+    lag_s, _ = audit.best_lag(*audit.lag_curve(wave, label), 6.0)
+    assert lag_s == pytest.approx(0, abs=0.1)
+
+
 def test_a_beat_is_not_mistaken_for_a_shift() -> None:
     lags_s = np.arange(-90, 91) / 30
     curve = 0.45 * np.cos(2 * np.pi * lags_s / 0.8) + 0.01 * lags_s

@@ -162,6 +162,9 @@ def test_portraits_become_people(easy: World, tmp_path: Path) -> None:
     u, v = figure.grid(80.0)
     assert made.skin[(np.abs(u) < 0.05) & (np.abs(v + 0.25) < 0.04)].mean() > 0.5  # the forehead
     assert made.skin[(np.abs(u) > 0.8) & (v < 0)].max() < 0.05
+    face = (np.abs(u) < 0.32) & (np.abs(v) < 0.39)
+    assert made.blink.any()
+    assert abs(made.blink[:, face].mean()) < 0.025 * made.albedo[:, face].mean()  # a blink is no flash
     clip = sample(easy, 0, 0, seconds=0.3, size=24, faces=tmp_path)
     assert dict(clip.truth.conditions)["face"] == "a.png"
     (tmp_path / "empty").mkdir()

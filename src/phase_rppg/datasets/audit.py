@@ -21,6 +21,7 @@ from .follow import Seen, follow
 FPS = 30.0
 CROP_PX = 36
 MAX_LAG_S = 3.0
+ENOUGH_S = 4.0  # a correlation of less than this says nothing
 SHIFTED_S = 0.3  # a label further off than this is called shifted; finger and face differ by up to 0.2 s
 SAME_RHYTHM = 0.3  # correlation from which on a lag can be told
 COPY = 0.995  # correlation of two references from which on one is a copy of the other
@@ -187,15 +188,23 @@ def _pulse(t_s: FloatArray, colours: FloatArray, seen: np.ndarray) -> Waveform:
 
 
 def lag_curve(wave: Waveform, label: Waveform) -> tuple[FloatArray, FloatArray]:
-    """Correlation of video and label for shifts of the label up to ±MAX_LAG_S: (lags in s, values −1…1)."""
+    """Correlation of video and label for shifts of the label up to ±MAX_LAG_S: (lags in s, values −1…1).
+
+    Every shift is judged on the same part of the video where that is long enough: else a shift that leaves
+    out a stretch of bad video would look better than the true one.
+    """
     lags_s = np.arange(-round(MAX_LAG_S * FPS), round(MAX_LAG_S * FPS) + 1) / FPS
     seen = _normal(wave.values, wave.fps)
     told = _normal(label.values, label.fps)
     curve = np.zeros(len(lags_s))
+    start_s, end_s = label.t_s[0], label.t_s[-1]
+    always = wave.valid & (wave.t_s - MAX_LAG_S >= start_s) & (wave.t_s + MAX_LAG_S <= end_s)
     for index, lag_s in enumerate(lags_s):
         at_s = wave.t_s + lag_s
-        inside = wave.valid & (at_s >= label.t_s[0]) & (at_s <= label.t_s[-1])
-        if inside.sum() > 4 * FPS:
+        inside = wave.valid & (at_s >= start_s) & (at_s <= end_s)
+        if always.sum() > ENOUGH_S * FPS:
+            inside = always
+        if inside.sum() > ENOUGH_S * FPS:
             shifted = np.interp(at_s[inside], label.t_s, told)
             spread = shifted.std() * seen[inside].std()
             curve[index] = np.mean(shifted * seen[inside]) / spread if spread > 0 else 0.0
