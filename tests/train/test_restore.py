@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from phase_rppg.cli import run
 from phase_rppg.errors import ArgumentError, UsageError
 from phase_rppg.nn import build
 from phase_rppg.nn.kernel import _wave, response
@@ -89,6 +91,22 @@ def test_a_graph_gives_the_same_response_as_its_network(
     np.testing.assert_allclose(
         response(restored, z).jacobian, response(network, raw[0]).jacobian, rtol=1e-3, atol=1e-6
     )
+
+
+def test_the_command_draws_the_response_and_says_how_much_of_it_is_oscillators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    face = np.random.default_rng(3).integers(60, 200, (90, 12, 12, 3), dtype=np.uint8)
+    monkeypatch.setattr(restore, "still_face", lambda size: face)
+    options = {**SMALL, "init": "oscillator"}
+    recipe = {"network": {"name": "phasenet-stream", **options}, "data": {"train": [{"world": "studio"}]}}
+    export_network(small(**options), tmp_path / "net.onnx", name="net", training={"recipe": recipe})
+    picture = tmp_path / "kernel.png"
+    assert run(["explain", "--kernel", str(tmp_path / "net.json"), "-o", str(picture), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["explained"] <= 1
+    assert sum(c["share"] for c in facts["components"]) <= 1 + 1e-6
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_graph_without_its_recipe_asks_for_the_checkpoint(
