@@ -3,14 +3,18 @@
     python benchmarks/live_speed.py --minutes 10 --out benchmarks/results/live_speed.json
 
 Two runs in headless Chromium, with a face of 640×480 from the generator and one wasm thread. In the first the
-page's own worker gets frames as fast as it takes them: `frames_per_s` is what one thread can process. In the
-second the whole page measures a fake camera for so many minutes while its memory is watched, each time after
-the garbage was collected, so that growth means growth.
+page's own worker gets camera frames (I420) as fast as it takes them, each when the one before is done:
+`frames_per_s` is what one thread processes by the clock on the wall, and so falls when other programs keep
+the processors busy (`load` tells how busy). `cpu_ms_per_frame` is the processor time of the whole
+page for the same frames, which hardly does. In the second run the whole page measures a fake camera for so
+many minutes while its memory is watched, each time after the garbage was collected. `growth` is the median of
+the last third of those looks less the median of the first third.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 import threading
@@ -27,15 +31,16 @@ from phase_rppg.synth import film as films
 from phase_rppg.web import Asset, PageServer, assets
 
 HEIGHT, WIDTH, LOOP_S, FPS = 480, 640, 5.0, 30
-GROWTH_LIMIT_MB = 32  # between the first minute and the last; a leak of one picture per second would be 700
+WARM_FRAMES = 300
+GROWTH_LIMIT_MB = 32  # a leak of one picture per second would be 500 in ten minutes
 FLAGS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc", "--enable-precise-memory-info"]
 
-# Sends frames to the page's worker, each when the one before is done, and returns the times of each.
-FEED = """async ({ worker, method, frames, warm, width, height }) => {
-  const film = new Uint8Array(await (await fetch("./film.rgba")).arrayBuffer());
-  const size = width * height * 4, loop = film.length / size;
+# Starts the page's worker; window.feed(n) sends it n frames, each when the one before is done.
+OPEN = """async ({ worker, method, width, height }) => {
+  const film = new Uint8Array(await (await fetch("./film.i420")).arrayBuffer());
+  const size = width * height * 1.5, loop = film.length / size;
   const running = new Worker(worker, { type: "module" });
-  let settle;
+  let settle, sent = 0;
   running.onmessage = ({ data }) => {
     if (data.kind === "failed") settle.failed(new Error(data.problem));
     if (["ready", "frame"].includes(data.kind)) settle.done(data);
@@ -46,16 +51,18 @@ FEED = """async ({ worker, method, frames, warm, width, height }) => {
   });
   const { method: name } = await ask({ kind: "load", base: document.baseURI });
   running.postMessage({ kind: "start", method });
-  const took = [], network = [];
-  let begun = 0;
-  for (let i = 0; i < warm + frames; i++) {
-    if (i === warm) begun = performance.now();
-    const rgba = film.slice((i % loop) * size, (i % loop + 1) * size);
-    const done = await ask({ kind: "frame", picture: { rgba, width, height }, tS: i / 30 }, [rgba.buffer]);
-    if (i >= warm) took.push(done.tookMs), network.push(done.networkMs);
-  }
-  running.terminate();
-  return { name, took, network, wallS: (performance.now() - begun) / 1000 };
+  window.feed = async (count) => {
+    const took = [], network = [], begun = performance.now();
+    for (const stop = sent + count; sent < stop; sent++) {
+      const at = (sent % loop) * size, tS = sent / 30;
+      const shape = { format: "I420", codedWidth: width, codedHeight: height, timestamp: tS * 1e6 };
+      const picture = new VideoFrame(film.subarray(at, at + size), shape);
+      const done = await ask({ kind: "frame", picture, tS }, [picture]);
+      took.push(done.tookMs), network.push(done.networkMs);
+    }
+    return { took, network, wallS: (performance.now() - begun) / 1000 };
+  };
+  return name;
 }"""
 
 MEMORY = """async () => {
@@ -86,17 +93,17 @@ def main() -> None:
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
-    rgba, y4m = folder / "film.rgba", folder / "film.y4m"
-    write_film(rgba, y4m)
+    i420, y4m = folder / "film.i420", folder / "film.y4m"
+    write_film(i420, y4m)
     files = assets.catalogue(networks=options.networks) | {
-        "film.rgba": Asset("application/octet-stream", rgba)
+        "film.i420": Asset("application/octet-stream", i420)
     }
     camera = [
         "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
         f"--use-file-for-fake-video-capture={y4m}",
     ]  # fmt: skip
-    order: dict[str, Any] = {"frames": options.frames, "warm": 300, "width": WIDTH, "height": HEIGHT}
-    order |= {"worker": next(f"./{name}" for name in files if name.startswith("assets/worker-"))}
+    worker = next(f"./{name}" for name in files if name.startswith("assets/worker-"))
+    order = {"worker": worker, "width": WIDTH, "height": HEIGHT}
     order |= {"method": options.method} if options.method else {}
     with PageServer(files, port=0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -104,7 +111,12 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         with chromium(args=FLAGS) as browser:
             page = browser.new_page()
             page.goto(server.url)
-            fast = page.evaluate(FEED, order)
+            name = page.evaluate(OPEN, order)
+            page.evaluate("feed", WARM_FRAMES)
+            begun_s = renderers(browser)["cpu_s"]
+            fast = page.evaluate("feed", options.frames)
+            cpu_s = renderers(browser)["cpu_s"] - begun_s
+            load = os.getloadavg()[0]
         with chromium(args=[*FLAGS, *camera]) as browser:  # a fresh one: its memory is the page's alone
             page = browser.new_page(viewport={"width": 1080, "height": 760}, color_scheme="dark")
             page.goto(server.url + (f"?method={options.method}" if options.method else ""))
@@ -113,15 +125,22 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 page.screenshot(path=options.picture, full_page=True)
             version = browser.version
         server.shutdown()
-    first, last = watched[0], watched[-1]
-    growth = {key: round(last[key] - first[key], 1) for key in first if key.endswith("_mb")}
+    third = max(1, len(watched) // 3)
+    growth = {
+        key: round(middle(watched[-third:], key) - middle(watched[:third], key), 1)
+        for key in watched[0]
+        if key.endswith("_mb")
+    }
     return {
         "command": f"python benchmarks/live_speed.py --minutes {options.minutes:g}",
         "browser": f"Chromium {version}, headless, one wasm thread",
-        "method": options.method or fast["name"],
+        "method": options.method or name,
         "frame_px": [WIDTH, HEIGHT],
         "frames": options.frames,
+        "processors": os.cpu_count(),
+        "load": round(load, 1),
         "frames_per_s": round(options.frames / fast["wallS"], 1),
+        "cpu_ms_per_frame": round(1000 * cpu_s / options.frames, 2),
         "ms_per_frame": spread(fast["took"]),
         "network_ms_per_frame": spread(fast["network"]),
         "minutes": options.minutes,
@@ -132,18 +151,19 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def write_film(rgba: Path, y4m: Path) -> None:
-    """One still face with an even pulse, as pixels for the worker and as a film for the camera."""
+def write_film(i420: Path, y4m: Path) -> None:
+    """One still face with an even pulse, as frames for the worker and as a film for the camera."""
     import av
 
     fixed = {"motion.kind": "fixed", "pulse.bpm": 72.0, "pulse.rsa": 0.0, "pulse.hrv_s": 0.0}
     made = films.film(synth.load("studio"), 10, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed)
-    with open(rgba, "wb") as pixels, open(y4m, "wb") as film:
+    with open(i420, "wb") as plain, open(y4m, "wb") as film:
         film.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FPS}:1 Ip A1:1 C420jpeg\n".encode())
         for rgb in made.frames():
-            pixels.write(np.dstack([rgb, np.full((HEIGHT, WIDTH), 255, np.uint8)]).tobytes())
             picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
-            film.write(b"FRAME\n" + picture.to_ndarray().tobytes())
+            planes = picture.to_ndarray().tobytes()
+            plain.write(planes)
+            film.write(b"FRAME\n" + planes)
 
 
 def watch(browser: Any, page: Any, minutes: float) -> Iterator[dict[str, float]]:
@@ -153,29 +173,34 @@ def watch(browser: Any, page: Any, minutes: float) -> Iterator[dict[str, float]]
     step_min = min(1.0, minutes / 2)
     for i in range(1, max(2, round(minutes / step_min)) + 1):
         page.wait_for_timeout(60_000 * step_min)
-        fps, _, _, ms, *_ = page.inner_text("#facts").split()  # "30 fps · 9 ms per frame …"
+        facts = page.inner_text("#facts").split()  # "30 fps · 9 ms per frame …", or nothing
         memory = page.evaluate(MEMORY)
         yield {
             "minute": round(i * step_min, 2),
-            "shown_fps": float(fps),
-            "shown_ms_per_frame": float(ms),
+            "shown_fps": float(facts[0]) if facts else 0.0,
+            "shown_ms_per_frame": float(facts[3]) if facts else 0.0,
             "js_heap_mb": round(memory["heap"], 1),
             "page_mb": round(memory["page"], 1),  # the worker and its wasm memory included
-            "renderer_rss_mb": round(renderer_rss_mb(browser), 1),
+            "renderer_rss_mb": round(renderers(browser)["rss_mb"], 1),  # also what the browser caches for it
         }
 
 
-def renderer_rss_mb(browser: Any) -> float:
-    """Resident memory of the browser's processes that run pages."""
+def renderers(browser: Any) -> dict[str, float]:
+    """Resident memory and processor time so far of the browser's processes that run pages."""
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     session.detach()
-    total_kb = 0
+    total = {"rss_mb": 0.0, "cpu_s": 0.0}
     for process in processes:
         if process["type"] == "renderer":
             status = Path(f"/proc/{process['id']}/status").read_text(encoding="utf-8")
-            total_kb += int(status.split("VmRSS:")[1].split()[0])
-    return total_kb / 1024
+            total["rss_mb"] += int(status.split("VmRSS:")[1].split()[0]) / 1024
+            total["cpu_s"] += process["cpuTime"]
+    return total
+
+
+def middle(looks: list[dict[str, float]], key: str) -> float:
+    return float(np.median([look[key] for look in looks]))
 
 
 def spread(values: list[float]) -> dict[str, float]:
