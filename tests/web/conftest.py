@@ -134,7 +134,8 @@ def browse(request: pytest.FixtureRequest, playwright: Any, chromium: str) -> Ca
             flags += [f"--use-fake-device-for-media-stream=device-count={max(cameras, 1)}"]
             flags += [f"--use-file-for-fake-video-capture={y4m}"] if y4m else []
             browser = playwright.chromium.launch(executable_path=chromium, args=[*CHROMIUM_FLAGS, *flags])
-        page = browser.new_context(**context).new_page()
+        # Drawing a heart that beats sixty times a second would cost a busy machine frames of the film.
+        page = browser.new_context(reduced_motion="reduce", **context).new_page()
         page.requests, page.problems = [], []
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("pageerror", lambda error: page.problems.append(str(error)))
