@@ -45,6 +45,16 @@ Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
 
 
+# The state, and how much of the spectrum is in the red of a reading.
+MARKS = """() => {
+  const canvas = document.querySelector("#spectrum canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let marks = 0;
+  for (let i = 0; i < data.length; i += 4) marks += data[i + 3] > 100 && data[i] - data[i + 1] > 80;
+  return [document.querySelector("#reading").dataset.state, marks];
+}"""
+
+
 def test_a_face_is_read_and_when_it_goes_the_number_goes(
     serve: Serve, browse: Browse, tmp_path: Path
 ) -> None:
@@ -56,12 +66,17 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         page.click("#start")
         page.evaluate(WATCH)
         read(page, truth_bpm, len(reel), faces)
+        assert page.evaluate(MARKS)[1] > 0
         shoot(page, "steady-desktop-dark", DESKTOP)
         wait(page, lambda: clearing_s(page, faces) is not None, "a face that leaves")
         shoot(page, "gone", DESKTOP)
         took_s = clearing_s(page, faces)
         assert took_s is not None
         assert took_s <= 2
+        for _ in range(8):  # windows that end later still hold a part of the face
+            mood, marks = page.evaluate(MARKS)
+            assert mood != "searching" or marks == 0
+            page.wait_for_timeout(250)
         assert_kept_to_itself(page, server)
 
 

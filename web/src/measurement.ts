@@ -82,7 +82,7 @@ export class Measurement {
 
   private frame(done: FrameDone): void {
     this.lastS = done.tS;
-    this.keep(done.events);
+    this.keep(done.events, done.faces.map((face) => face.id));
     if (this.ended) return;
     if (this.kind === "file") this.playOn();
     const { view } = this;
@@ -95,12 +95,13 @@ export class Measurement {
     this.pace(done);
   }
 
-  private keep(events: readonly Event[]): void {
+  private keep(events: readonly Event[], present?: readonly number[]): void {
     // Spectra are for the eye: keeping them would make an hour's session heavy.
     this.collected.take(events.map((event) => (event.kind === "window" ? { ...event, spectrum: [] } : event)));
     for (const event of events) {
       if (event.kind !== "window") continue;
-      this.view.plots.showWindow(event);
+      this.view.plots.showRate(event);
+      if (present?.includes(event.face) ?? true) this.view.plots.showSpectrum(event); // a window outlives a face that goes
       this.view.canSave(++this.windows);
     }
   }

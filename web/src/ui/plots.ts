@@ -58,7 +58,7 @@ export class Plots {
     this.wave?.setData([x, Array.from(values, (value, i) => (valid[i] ? value / top : null))]);
   }
 
-  showWindow({ endS, reading, spectrum }: WindowResult): void {
+  showRate({ endS, reading }: WindowResult): void {
     this.startS ??= endS;
     const [x, low, high, bpm] = this.trendData;
     const at = endS - this.startS;
@@ -67,7 +67,10 @@ export class Plots {
     this.push(at, good?.low ?? null, good?.high ?? null, good?.bpm ?? null);
     if (x.length > TREND_POINTS) [x, low, high, bpm].forEach((column) => column.splice(0, column.length - TREND_POINTS));
     this.trend?.setData(this.trendData);
-    this.peakBpm = good?.bpm ?? null;
+  }
+
+  showSpectrum({ reading, spectrum }: WindowResult): void {
+    this.peakBpm = isEstimate(reading) ? reading.bpm : null;
     const top = Math.max(1e-12, ...spectrum);
     this.spectrum?.setData([Array.from(GRID_BPM), spectrum.map((power) => power / top)]);
   }
