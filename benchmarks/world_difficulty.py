@@ -28,8 +28,8 @@ from phase_rppg.signal.rate import spectral_bpm
 from phase_rppg.synth import ClipJob, Clips
 from phase_rppg.types import RgbTrace
 
-WORLDS = ("studio", "motion", "lux", "phone", "wild")
-AIM = {"wild": (0.40, 0.75)}
+WORLDS = ("studio", "motion", "lux", "phone", "webcam", "wild")
+AIM = {"webcam": (0.40, 0.75), "wild": (0.40, 0.75)}
 CLOSE_BPM = 5.0
 SECONDS, SIZE = 10.0, 64
 MIDDLE_ROWS, MIDDLE_COLUMNS = (0.19, 0.81), (0.25, 0.75)  # of the crop: mostly the skin of the face
