@@ -107,7 +107,7 @@ def main() -> None:
     )
     parser.add_argument("root", type=Path)
     parser.add_argument("--dataset", default="ubfc_rppg")
-    parser.add_argument("--clips", type=Path, help="clips to read instead of making some")
+    parser.add_argument("--clips", type=Path, action="append", default=[], help="clips to read; repeatable")
     parser.add_argument("--world", action="append", default=[], help="worlds to make clips of")
     parser.add_argument("--n", type=int, default=24, help="clips of each world")
     parser.add_argument("--json", type=Path, help="a file of earlier results is added to")
@@ -125,9 +125,8 @@ def main() -> None:
 
     for name, windows in recorded(arguments.root, arguments.dataset):
         tell(f"{arguments.dataset}/{name}", windows)
-    if arguments.clips is not None:
-        world = str(Clips(arguments.clips).job["world"])
-        tell(f"{world}, h264, still", stored(arguments.clips, arguments.n))
+    for folder in arguments.clips:
+        tell(f"{Clips(folder).job['world']}, h264, still", stored(folder, arguments.n))
     for world in arguments.world:
         tell(world, made(world, arguments.n))
     if arguments.json is not None:
