@@ -9,9 +9,11 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from phase_rppg import infer
 from phase_rppg.errors import ArgumentError, InputError
 from phase_rppg.evaluate import calibrate
 from phase_rppg.evaluate.observe import from_json
+from phase_rppg.pipeline import calibrated
 from phase_rppg.pipeline.decide import decide, probability
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, Quality
@@ -120,3 +122,10 @@ def test_a_long_recording_weighs_no_more_than_a_short_one() -> None:
     once = calibrate.interval_floor_bpm(good + bad)
     assert calibrate.interval_floor_bpm(good * 100 + bad) == once
     assert calibrate.interval_floor_bpm([]) == calibrate.WITHIN_BPM
+
+
+def test_the_shipped_gate_was_made_with_the_shipped_weights() -> None:
+    model = infer.load()
+    made_with = calibrated.load(model.manifest.name).provenance["weights_sha256"]
+    assert made_with == model.manifest.sha256
+    assert model.manifest.calibration == calibrated.family(model.manifest.name)
