@@ -49,7 +49,8 @@ def watch(job: Job) -> list[dict[str, Any]]:
     """Every window of one recording: its number, its truth, and what the gate makes of it."""
     config = Order(job.method, faces="largest", gated=False).config()
     sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")[:8]
-    name = f"{job.world}-{job.seed}-{job.index}-{job.skin}-{job.seconds:g}s-{job.method}-{sha256}.json"
+    by = f"{job.method}-{sha256}-{config.second}"
+    name = f"{job.world}-{job.seed}-{job.index}-{job.skin}-{job.seconds:g}s-{by}.json"
     kept = job.cache / name if job.cache else None
     if kept is not None and kept.exists():
         found = [from_json(row) for row in read_json(kept)]
@@ -64,7 +65,7 @@ def watch(job: Job) -> list[dict[str, Any]]:
 
 
 def judge(o: Observed, method: str) -> dict[str, Any]:
-    reading = decide(o.peak, o.quality, 0.0, 10.0, method=method)
+    reading = decide(o.peak, o.quality, 0.0, 10.0, method="pos" if o.stand_in else method)
     truth = float(o.truth_bpm or np.nan)
     return {
         "error_bpm": abs(o.peak.bpm - truth),

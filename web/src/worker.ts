@@ -42,7 +42,8 @@ async function start(method?: "pos" | "chrom"): Promise<void> {
   if (!loaded) throw new Error("the networks are not loaded yet");
   const model = method ? null : loaded.model;
   const calibration = await calibrationOf(model ? "network" : (method ?? "pos"), loaded.files);
-  session = new Session(new SessionConfig(calibration, { model, method, faces: "largest" }), loaded.detector);
+  const second = model ? await calibrationOf("pos", loaded.files) : null;
+  session = new Session(new SessionConfig(calibration, { model, method, faces: "largest", second }), loaded.detector);
   previewedS = -Infinity;
 }
 

@@ -53,6 +53,7 @@ def command(
             seed=seed,
             seconds=seconds,
             workers=workers,
+            alone=True,  # each gate is made for one line
             cache=cache,
             on_done=lambda: bar.advance(task),
         )

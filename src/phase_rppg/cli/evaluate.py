@@ -42,6 +42,9 @@ def command(
         metavar="FILE",
         help="Its reference: CSV, PURE's .json or UBFC's .txt; one for each video, or one for all.",
     ),
+    alone: bool = typer.Option(
+        False, "--alone", help="A network that comes along, without POS standing in where it is surer."
+    ),
     ungated: bool = typer.Option(
         False, "--ungated", help="List every window's number, also those not shown."
     ),
@@ -98,6 +101,7 @@ def command(
             step_s=step,
             workers=workers,
             on_done=on_done,
+            alone=alone,
             loader=_loader(model),
         )
     if not evaluation.results:

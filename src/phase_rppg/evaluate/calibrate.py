@@ -48,6 +48,7 @@ class Observed:
     quality: Quality
     truth_bpm: float | None  # None when there was no pulse
     group: str  # windows of one recording belong together
+    stand_in: bool = False  # the number is that of the second method
 
     @property
     def right(self) -> bool:

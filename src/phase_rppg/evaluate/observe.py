@@ -56,7 +56,7 @@ def observe(
     group = f"{world_name}/{seed}/{index}"
     return {
         name: [
-            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group)
+            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.stand_in)
             for w in found
             if w.peak is not None
         ]
@@ -72,15 +72,17 @@ def observe_worlds(
     seed: int,
     seconds: float,
     workers: int = 1,
+    alone: bool = False,
     cache: Path | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Observed]]:
     """Every window of `count` recordings of each world, by each method; the same for any number of workers.
 
-    With `cache` (a folder) what was watched is kept there, and an interrupted run goes on where it stopped.
+    `alone` watches networks without a second method at their side. With `cache` (a folder) what was watched
+    is kept there, and an interrupted run goes on where it stopped.
     """
     jobs = [
-        _Job(name, seed, index, tuple(methods), seconds, cache)
+        _Job(name, seed, index, tuple(methods), seconds, alone, cache)
         for index in range(count)
         for name in world_names
     ]
@@ -99,12 +101,14 @@ class _Job:
     index: int
     methods: tuple[str, ...]
     seconds: float
+    alone: bool
     cache: Path | None
 
 
 def _watch(job: _Job) -> dict[str, list[Observed]]:
     """Watch one recording by the methods that have not seen it yet; the others' windows are read back."""
-    configs = {method: Order(method, faces="largest", gated=False).config() for method in job.methods}
+    orders = {method: Order(method, faces="largest", gated=False, alone=job.alone) for method in job.methods}
+    configs = {method: order.config() for method, order in orders.items()}
     kept = {method: _kept(job, method, config) for method, config in configs.items()}
     missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
     found = {
@@ -125,7 +129,8 @@ def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
     if job.cache is None:
         return None
     sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")
-    name = "-".join(filter(None, [Path(method).stem, sha256[:8]]))
+    beside = config.second if config.model is not None else None
+    name = "-".join(filter(None, [Path(method).stem, sha256[:8], beside]))
     return job.cache / f"{job.world}-g{GENERATOR}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
 
 
@@ -137,7 +142,8 @@ def from_json(row: dict[str, Any]) -> Observed:
             f"a kept window of {row['group']} knows nothing of {', '.join(missing)}: "
             "it is from an older version; delete the folder given as --cache"
         )
-    return Observed(Peak(**row["peak"]), Quality(**row["quality"]), row["truth_bpm"], row["group"])
+    peak, quality = Peak(**row["peak"]), Quality(**row["quality"])
+    return Observed(peak, quality, row["truth_bpm"], row["group"], row.get("stand_in", False))
 
 
 def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:

@@ -112,13 +112,14 @@ def evaluate(
     step_s: float = 1.0,
     workers: int = 1,
     on_done: Callable[[str, RecordingError | None], None] | None = None,
+    alone: bool = False,
     loader: Callable[[str], PulseModel] | None = None,
 ) -> Evaluation:
     """Measure the recordings with a model; one that fails is named and the rest goes on.
 
     `loader`, a function of a module, opens the model if it is a file that the pipeline itself cannot read.
     """
-    order = Order(model, window_s, step_s, loader=loader)
+    order = Order(model, window_s, step_s, alone=alone, loader=loader)
     order.config()  # a wrong name or window is said at once, not per recording
     jobs = [crew.Job(one.name, (dataset, one, order)) for one in found]
     results: dict[str, RecordingResult] = {}

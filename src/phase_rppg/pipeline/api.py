@@ -28,6 +28,7 @@ class Order:
     faces: str = "all"
     fps: float | None = None  # replaces the timestamps of the file
     gated: bool = True
+    alone: bool = False  # True: a network that comes along gets no second method at its side
     loader: Callable[[str], PulseModel] | None = None  # opens `method`, if it is nothing that we know
 
     def config(self) -> SessionConfig:
@@ -47,6 +48,7 @@ class Order:
             step_s=self.step_s,
             faces=self.faces,
             gated=self.gated,
+            second=None if self.alone or self.method not in onnx.names() else "pos",
         )
 
 

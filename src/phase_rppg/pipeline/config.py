@@ -25,6 +25,7 @@ class SessionConfig:
     fps: float = 30.0  # of the uniform clock; a model brings its own
     faces: str = "all"
     gated: bool = True  # False: every window with a line gets its number, for evaluation
+    second: str | None = "pos"  # beside a model: the method whose number counts where it is surer
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -32,6 +33,8 @@ class SessionConfig:
             object.__setattr__(self, "method", self.model.name)
         else:
             registry.load("methods", self.method)
+        if self.second is not None and registry.load("methods", self.second).INPUT != "trace":
+            raise ArgumentError("second", self.second, "a method that reads the mean colour")
         if not (math.isfinite(self.window_s) and 2 <= self.window_s <= 300):
             raise ArgumentError("window", self.window_s, "2 to 300 seconds")
         if not (math.isfinite(self.step_s) and 1 / self.fps <= self.step_s <= self.window_s):

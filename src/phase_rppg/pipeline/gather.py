@@ -17,8 +17,9 @@ _REASONS = tuple(Reason)
 _SHOWN = -1.0  # in the place of a reason: there is a reading
 _QUALITY_WIDTH = len(fields(Quality))
 _PEAK_WIDTH = len(fields(Peak))
-# One row: start, end, reason, bpm, low, high, p_ok, whether there is a peak, the peak, the quality.
-_WIDTH = 8 + _PEAK_WIDTH + _QUALITY_WIDTH
+# One row: start, end, whether it is the second method's number, reason, bpm, low, high, p_ok, whether there
+# is a peak, the peak, the quality.
+_WIDTH = 9 + _PEAK_WIDTH + _QUALITY_WIDTH
 
 
 class Windows(Sequence[WindowResult]):
@@ -37,7 +38,7 @@ class Windows(Sequence[WindowResult]):
         else:
             said = (float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0)
         peak = (0.0,) * (1 + _PEAK_WIDTH) if window.peak is None else (1.0, *astuple(window.peak))
-        self._rows.extend((window.start_s, window.end_s, *said, reading.p_ok))
+        self._rows.extend((window.start_s, window.end_s, float(window.stand_in), *said, reading.p_ok))
         self._rows.extend((*peak, *astuple(window.quality)))
 
     def __len__(self) -> int:
@@ -51,14 +52,15 @@ class Windows(Sequence[WindowResult]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         at = range(len(self))[index] * _WIDTH
-        start_s, end_s, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[at : at + _WIDTH]
+        start_s, end_s, stand_in, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[at : at + _WIDTH]
         reading = (
             Estimate(bpm, low, high, p_ok, start_s, end_s)
             if reason == _SHOWN
             else NoReading(_REASONS[int(reason)], start_s, end_s, p_ok)
         )
         peak = Peak(*rest[:_PEAK_WIDTH]) if has_peak else None
-        return WindowResult(self.face, start_s, end_s, reading, peak, Quality(*rest[_PEAK_WIDTH:]))
+        quality = Quality(*rest[_PEAK_WIDTH:])
+        return WindowResult(self.face, start_s, end_s, reading, peak, quality, bool(stand_in))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Windows) and self.face == other.face and self._rows == other._rows

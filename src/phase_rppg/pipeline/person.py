@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Person:
         self.meter = Meter(track, rgb, config.crop_px)
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
+        self._second_rates = RateTracker()
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
         self._pictures: deque[ByteArray] | None = (
@@ -104,11 +106,23 @@ class Person:
             fps=true_fps,
             max_gap_s=max_gap_s,
         )
-        tracked = self._rates.update(rate.spectrum(wave), end_s) if wave.valid.any() else None
-        peak, quality = assess(seen_window, tracked)
-        reading = decide(peak, quality, start_s, end_s, method=self.config.method, gated=self.config.gated)
+        result = self._judge(seen_window, self._rates, end_s)
+        if self._model is not None and self.config.second is not None:
+            name = self.config.second
+            second = replace(seen_window, wave=self._extract(name, skin), method=name)
+            other = self._judge(second, self._second_rates, end_s)
+            if other.reading.p_ok > result.reading.p_ok:
+                result = replace(other, stand_in=True)
         self.windows += 1
-        return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
+        return [result]
+
+    def _judge(self, window: Window, rates: RateTracker, end_s: float) -> WindowResult:
+        """The rate in one wave of a window, and whether it can be believed."""
+        tracked = rates.update(rate.spectrum(window.wave), end_s) if window.wave.valid.any() else None
+        peak, quality = assess(window, tracked)
+        start_s = window.wave.start_s
+        reading = decide(peak, quality, start_s, end_s, method=window.method, gated=self.config.gated)
+        return WindowResult(self.track.id, start_s, end_s, reading, peak, quality)
 
     def complete_wave(self, first: int, stop: int) -> None:
         """Let the whole wave reach the last tick, which the last window may have missed."""
@@ -158,17 +172,22 @@ class Person:
         if self._model is not None:
             known = seen & (rows[:, _WEIGHT] > 0)
             return Waveform(np.where(known, rows[:, _WAVE], 0.0), fps, start_s, known)
-        if seen.sum() < _SHORTEST_WAVE_S * fps:
-            return Waveform(np.zeros(len(seen)), fps, start_s, np.zeros(len(seen), bool))
-        method = registry.load("methods", self.config.method)
-        wave: Waveform = method.extract(
-            self._clip(len(rows), first, skin) if self.config.wants_clip else skin
+        wave = self._extract(
+            self.config.method, skin, self._clip(len(rows), first, skin) if self.config.wants_clip else None
         )
         spread = float(wave.values[wave.valid].std()) if wave.valid.any() else 0.0
         if spread > 0:
             fade = np.sin(np.pi * (np.arange(len(rows)) + 0.5) / len(rows)) ** 2 + 1e-3
             self._history.add(first, fade * wave.values / spread, _WAVE)
             self._history.add(first, fade, _WEIGHT)
+        return wave
+
+    def _extract(self, method: str, skin: RgbTrace, clip: Clip | None = None) -> Waveform:
+        """The wave that a method finds in the skin's colour, or in its pictures."""
+        if skin.valid.sum() < _SHORTEST_WAVE_S * skin.fps:
+            nothing = np.zeros(len(skin.valid))
+            return Waveform(nothing, skin.fps, skin.start_s, nothing.astype(bool))
+        wave: Waveform = registry.load("methods", method).extract(skin if clip is None else clip)
         return wave
 
     def _clip(self, count: int, first: int, skin: RgbTrace) -> Clip:

@@ -15,6 +15,7 @@ export interface Choices {
   readonly fps?: number; // of the uniform clock; a model brings its own
   readonly faces?: "all" | "largest";
   readonly gated?: boolean;
+  readonly second?: Calibration | null; // beside a model: the gate of POS, whose number counts where it is surer
 }
 
 /** How to measure: by which method or network, over which windows, and whom. */
@@ -24,6 +25,7 @@ export class SessionConfig {
   readonly fps: number;
   readonly faces: "all" | "largest";
   readonly gated: boolean;
+  readonly second: Calibration | null;
   readonly windowTicks: number;
   readonly stepTicks: number;
   readonly windowS: number;
@@ -34,6 +36,7 @@ export class SessionConfig {
     this.fps = this.model?.fps ?? choices.fps ?? 30;
     this.faces = choices.faces ?? "all";
     this.gated = choices.gated ?? true;
+    this.second = this.model ? (choices.second ?? null) : null;
     this.windowS = choices.windowS ?? 10;
     this.windowTicks = rint(this.windowS * this.fps);
     this.stepTicks = Math.max(1, rint((choices.stepS ?? 1) * this.fps));

@@ -11,7 +11,8 @@ import { spectrum } from "../signal/rate";
 import { bridge } from "../signal/resample";
 import { GRID_BPM, RateTracker } from "../signal/track";
 import type { Picture, RgbTrace, Waveform } from "../types";
-import { assess } from "./assess";
+import { assess, type Window } from "./assess";
+import type { Calibration } from "./calibrated";
 import { type Clock, History, type Step } from "./clock";
 import type { SessionConfig } from "./config";
 import { decide } from "./decide";
@@ -39,6 +40,7 @@ export class Person {
   meter: Meter;
   private readonly history: History;
   private readonly rates = new RateTracker();
+  private readonly secondRates = new RateTracker();
   private emitted: number; // ticks of the wave that were handed out
   private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
   private model: PulseModel | null;
@@ -109,9 +111,7 @@ export class Person {
     const lit = seen.map((flag, i) => (flag && [0, 1, 2].every((c) => rows[i * WIDTH + BACKGROUND + c] >= 0) ? 1 : 0));
     const pace = this.clock.pace(startS, endS);
     const ofSeen = (column: number): Float64Array => pick(column, 1).filter((_, i) => seen[i]);
-    const spec = spectrum(wave);
-    const tracked = any(wave.valid) ? this.rates.update(spec, endS) : null;
-    const { peak, quality } = assess({
+    const known: Window = {
       wave,
       skin,
       background: any(lit) ? { values: pick(BACKGROUND, 3), fps, startS, valid: lit } : null,
@@ -122,11 +122,32 @@ export class Person {
       clipped: sum(ofSeen(CLIPPED)) / sum(seen),
       fps: pace.fps,
       maxGapS: pace.maxGapS,
-    }, tracked);
-    const reading = decide(peak, quality, startS, endS, this.config.calibration, this.config.gated);
+    };
+    let result = this.judge(known, this.rates, endS, this.config.calibration);
+    if (this.config.second) {
+      const second = { ...known, wave: this.extract("pos", skin), method: "pos" };
+      const other = this.judge(second, this.secondRates, endS, this.config.second);
+      if (other.reading.pOk > result.reading.pOk) result = { ...other, standIn: true };
+    }
     this.windows += 1;
+    return [result];
+  }
+
+  /** The rate in one wave of a window, and whether it can be believed. */
+  private judge(window: Window, rates: RateTracker, endS: number, calibration: Calibration): WindowResult {
+    const { startS, valid } = window.wave;
+    const spec = spectrum(window.wave);
+    const { peak, quality } = assess(window, any(valid) ? rates.update(spec, endS) : null);
+    const reading = decide(peak, quality, startS, endS, calibration, this.config.gated);
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
-    return [{ kind: "window", face: this.track.id, startS, endS, reading, peak, quality, spectrum: shown }];
+    return { kind: "window", face: this.track.id, startS, endS, reading, peak, quality, standIn: false, spectrum: shown };
+  }
+
+  /** The wave that a method finds in the skin's colour. */
+  private extract(method: string, skin: RgbTrace): Waveform {
+    const count = skin.valid.length;
+    if (sum(skin.valid) < SHORTEST_WAVE_S * skin.fps) return { ...skin, values: new Float64Array(count), valid: new Uint8Array(count) };
+    return METHODS[method].extract(skin);
   }
 
   /** Let the whole wave reach the last tick, which the last window may have missed. */
@@ -158,8 +179,7 @@ export class Person {
     if (this.model) return this.known(first, last);
     const { rows, seen } = this.history.window(first, last);
     const skin = { values: columns(rows, 0, 3), fps: this.clock.fps, startS: this.clock.timeS(first), valid: seen };
-    if (sum(seen) < SHORTEST_WAVE_S * this.clock.fps) return { ...skin, values: new Float64Array(seen.length), valid: new Uint8Array(seen.length) };
-    return METHODS[this.config.method].extract(skin);
+    return this.extract(this.config.method, skin);
   }
 
   /** Make a network answer for the last pictures, by repeating the last one for as long as its delay. */
@@ -185,8 +205,7 @@ export class Person {
       const valid = skin.valid.map((flag, i) => (flag && rows[i * WIDTH + WEIGHT] > 0 ? 1 : 0));
       return { ...skin, values: columns(rows, WAVE, 1).map((value, i) => (valid[i] ? value : 0)), valid };
     }
-    if (sum(skin.valid) < SHORTEST_WAVE_S * skin.fps) return { ...skin, values: new Float64Array(count), valid: new Uint8Array(count) };
-    const wave = METHODS[this.config.method].extract(skin);
+    const wave = this.extract(this.config.method, skin);
     const spread = any(wave.valid) ? deviation(wave.values.filter((_, i) => wave.valid[i])) : 0;
     if (spread > 0) {
       const fade = Float64Array.from(wave.values, (_, i) => Math.sin((Math.PI * (i + 0.5)) / count) ** 2 + 1e-3);
