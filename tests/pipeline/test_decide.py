@@ -52,6 +52,7 @@ def test_a_clear_pulse_gets_its_number(method: str) -> None:
         ({"colourfulness": 0.0}, Reason.NO_COLOUR),
         ({"background": 1.0}, Reason.LIGHT_FLICKER),
         ({"motion": 1.0}, Reason.MOTION),
+        ({"visible_db": 30.0, "red": 0.95}, Reason.LIGHT_FLICKER),
         ({"snr_db": -12.0, "support": 0.0, "agreement": 0.0, "amplitude": 1e-5}, Reason.NO_PULSE),
     ],
 )
@@ -64,6 +65,12 @@ def test_each_defect_has_its_reason(method: str, change: dict[str, float], reaso
     found = decide(peak, dataclasses.replace(GOOD, **change), 0.0, 10.0, method=method)
     assert isinstance(found, NoReading)
     assert found.reason is reason
+
+
+def test_the_colour_of_a_faint_line_refuses_nothing(method: str) -> None:
+    faint = dataclasses.replace(GOOD, visible_db=19.0, red=0.95)
+    found = decide(PEAK, faint, 0.0, 10.0, method=method)
+    assert isinstance(found, Estimate) or found.p_ok > 0
 
 
 def test_two_seconds_are_too_short_and_no_line_is_no_pulse(method: str) -> None:

@@ -280,6 +280,48 @@ def test_a_delayed_network_is_shifted_back(detector: Detector, portrait_frames: 
     np.testing.assert_allclose(waves[0], waves[1], atol=1e-5)
 
 
+class Deaf(EchoModel):
+    """A network that sees nothing: noise, whatever the picture."""
+
+    def __init__(self, noise: float = 1.0) -> None:
+        super().__init__(0)
+        self.noise, self.rng = noise, np.random.default_rng(0)
+
+    def fresh(self) -> Deaf:
+        return Deaf(self.noise)
+
+    def step(self, crops: ByteArray) -> FloatArray:
+        return self.rng.normal(0, self.noise, len(crops))
+
+
+def test_the_second_method_stands_in_where_it_is_surer(
+    detector: Detector, portrait_frames: list[Frame]
+) -> None:
+    heard = windows(run(Session(SessionConfig(model=Deaf(), gated=False), detector), portrait_frames))
+    assert all(w.stand_in for w in heard)
+    np.testing.assert_allclose([w.peak.bpm for w in heard if w.peak], 72, atol=2)
+    alone = SessionConfig(model=Deaf(), gated=False, second=None)
+    assert not any(w.stand_in for w in windows(run(Session(alone, detector), portrait_frames)))
+
+
+def test_of_two_lines_the_one_more_likely_right_is_taken(
+    detector: Detector, portrait_frames: list[Frame]
+) -> None:
+    together = windows(run(Session(SessionConfig(model=EchoModel(0)), detector), portrait_frames))
+    alone = [
+        windows(run(Session(config, detector), portrait_frames))
+        for config in (SessionConfig(model=EchoModel(0), second=None), SessionConfig(method="pos"))
+    ]
+    for chosen, network, pos in zip(together, *alone, strict=True):
+        assert chosen.stand_in == (pos.reading.p_ok > network.reading.p_ok)
+        assert chosen.reading.p_ok == pytest.approx(max(network.reading.p_ok, pos.reading.p_ok), abs=1e-4)
+
+
+def test_only_a_method_that_reads_colours_can_stand_in() -> None:
+    with pytest.raises(ArgumentError, match="second"):
+        SessionConfig(model=EchoModel(0), second="2sr")
+
+
 def test_a_network_starts_afresh_after_an_absence(detector: Detector, portrait_frames: list[Frame]) -> None:
     gap = portrait_frames[:60] + [Frame(f.rgb, f.t_s + 3) for f in portrait_frames[60:150]]
     config = SessionConfig(model=EchoModel(5), gated=False)

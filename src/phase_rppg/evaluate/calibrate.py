@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..pipeline.calibrated import Calibration, Feature, Limits
-from ..pipeline.decide import features
+from ..pipeline.decide import features, grey
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
 
@@ -228,15 +228,20 @@ def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
         return round(_SLACK * float(np.quantile([getattr(q, name) for q in good], 1 - _CLIP[1])), 4)
 
     def most(name: str) -> float:
-        value = float(np.quantile([getattr(q, name) for q in good], _CLIP[1]))
-        return round(1 - _SLACK * (1 - value), 4)
+        return _beyond([getattr(q, name) for q in good])
 
     return Limits(
         min_seconds=MIN_SECONDS, min_fps=MIN_FPS, max_gap_s=MAX_GAP_S, min_coverage=MIN_COVERAGE,
         min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
         min_colourfulness=least("colourfulness"),
         max_background=most("background"), max_motion=most("motion"),
+        max_grey=_beyond([value for q in good if (value := grey(q)) > 0] or [0.0]),
     )  # fmt: skip
+
+
+def _beyond(values: Sequence[float]) -> float:
+    """Half of the way from the largest of these to 1."""
+    return round(1 - _SLACK * (1 - float(np.quantile(values, _CLIP[1]))), 4)
 
 
 def _within(q: Quality, limits: Limits) -> bool:
@@ -247,6 +252,7 @@ def _within(q: Quality, limits: Limits) -> bool:
         and q.colourfulness >= limits.min_colourfulness
         and q.background <= limits.max_background
         and q.motion <= limits.max_motion
+        and grey(q) <= limits.max_grey
         and q.coverage >= limits.min_coverage
         and q.fps >= limits.min_fps
         and q.max_gap_s <= limits.max_gap_s

@@ -40,6 +40,7 @@ class Limits:
     min_colourfulness: float
     max_background: float
     max_motion: float
+    max_grey: float
 
 
 @dataclass(frozen=True, slots=True)

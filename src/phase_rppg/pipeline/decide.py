@@ -13,6 +13,7 @@ from ..signal.rate import BAND_HZ, Peak
 from ..types import Estimate, NoReading, Quality, Reading, Reason
 from .calibrated import Calibration, load
 
+CLEAR_DB = 20.0  # a line this far above its neighbours has a colour that can be read
 _MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 
@@ -65,6 +66,11 @@ def decide(
     return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
 
 
+def grey(quality: Quality) -> float:
+    """How much of a clear line is in red, relative to green: blood colours, a lamp does not. 0: not clear."""
+    return quality.red if quality.visible_db >= CLEAR_DB else 0.0
+
+
 def distrust(reading: Reading) -> NoReading:
     """Without true timestamps there is no rate, however clear the line is."""
     return NoReading(Reason.BAD_TIMESTAMPS, reading.start_s, reading.end_s)
@@ -93,6 +99,7 @@ def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | 
         (q.luma < limits.min_luma, Reason.TOO_DARK),
         (q.clipped > limits.max_clipped, Reason.CLIPPED),
         (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
+        (grey(q) > limits.max_grey, Reason.LIGHT_FLICKER),
         (q.background > limits.max_background or q.motion > limits.max_motion, _why(q)),
     )
     return next((reason for failed, reason in checks if failed), None)

@@ -5,6 +5,7 @@ import { BAND_HZ, type Peak } from "../signal/rate";
 import type { Quality, Reading, Reason } from "../types";
 import type { Calibration } from "./calibrated";
 
+const CLEAR_DB = 20; // a line this far above its neighbours has a colour that can be read
 const MOST = 0.5; // a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 /** The terms of the logistic model; their names are the keys of the data files. */
@@ -50,6 +51,11 @@ export function probability(peak: Peak, quality: Quality, calibration: Calibrati
   return 1 / (1 + Math.exp(-clip(logit, -30, 30)));
 }
 
+/** How much of a clear line is in red, relative to green: blood colours, a lamp does not. 0: not clear. */
+function grey(q: Quality): number {
+  return q.visible_db >= CLEAR_DB ? q.red : 0;
+}
+
 /** What makes a window unusable whatever its line looks like, the most basic first. */
 function unfit(q: Quality, durationS: number, { limits }: Calibration): Reason | null {
   const checks: readonly [boolean, Reason][] = [
@@ -62,6 +68,7 @@ function unfit(q: Quality, durationS: number, { limits }: Calibration): Reason |
     [q.luma < limits.min_luma, "TOO_DARK"],
     [q.clipped > limits.max_clipped, "CLIPPED"],
     [q.colourfulness < limits.min_colourfulness, "NO_COLOUR"],
+    [grey(q) > limits.max_grey, "LIGHT_FLICKER"],
     [q.background > limits.max_background || q.motion > limits.max_motion, why(q)],
   ];
   return checks.find(([failed]) => failed)?.[1] ?? null;
