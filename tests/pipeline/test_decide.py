@@ -68,7 +68,7 @@ def test_each_defect_has_its_reason(method: str, change: dict[str, float], reaso
 
 
 def test_the_colour_of_a_faint_line_refuses_nothing(method: str) -> None:
-    faint = dataclasses.replace(GOOD, visible_db=19.0, red=0.95)
+    faint = dataclasses.replace(GOOD, visible_db=9.0, red=1.1)
     found = decide(PEAK, faint, 0.0, 10.0, method=method)
     assert isinstance(found, Estimate) or found.p_ok > 0
 

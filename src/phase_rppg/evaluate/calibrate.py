@@ -235,7 +235,7 @@ def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
         min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
         min_colourfulness=least("colourfulness"),
         max_background=most("background"), max_motion=most("motion"),
-        max_grey=_beyond([value for q in good if (value := grey(q)) > 0] or [0.0]),
+        max_grey=_beyond([grey(q) for q in good]),
     )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from ..signal.rate import BAND_HZ, Peak
 from ..types import Estimate, NoReading, Quality, Reading, Reason
 from .calibrated import Calibration, load
 
-CLEAR_DB = 20.0  # a line this far above its neighbours has a colour that can be read
 _MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 
@@ -67,8 +66,8 @@ def decide(
 
 
 def grey(quality: Quality) -> float:
-    """How much of a clear line is in red, relative to green: blood colours, a lamp does not. 0: not clear."""
-    return quality.red if quality.visible_db >= CLEAR_DB else 0.0
+    """Red over green in the line, at the least: blood colours, a lamp does not; noise blurs a faint line."""
+    return max(quality.red - 2 * 10 ** (-quality.visible_db / 20), 0.0)
 
 
 def distrust(reading: Reading) -> NoReading:

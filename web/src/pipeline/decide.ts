@@ -5,7 +5,6 @@ import { BAND_HZ, type Peak } from "../signal/rate";
 import type { Quality, Reading, Reason } from "../types";
 import type { Calibration } from "./calibrated";
 
-const CLEAR_DB = 20; // a line this far above its neighbours has a colour that can be read
 const MOST = 0.5; // a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 /** The terms of the logistic model; their names are the keys of the data files. */
@@ -51,9 +50,9 @@ export function probability(peak: Peak, quality: Quality, calibration: Calibrati
   return 1 / (1 + Math.exp(-clip(logit, -30, 30)));
 }
 
-/** How much of a clear line is in red, relative to green: blood colours, a lamp does not. 0: not clear. */
+/** Red over green in the line, at the least: blood colours, a lamp does not; noise blurs a faint line. */
 function grey(q: Quality): number {
-  return q.visible_db >= CLEAR_DB ? q.red : 0;
+  return Math.max(q.red - 2 * 10 ** (-q.visible_db / 20), 0);
 }
 
 /** What makes a window unusable whatever its line looks like, the most basic first. */
