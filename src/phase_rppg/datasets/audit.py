@@ -23,6 +23,7 @@ CROP_PX = 36
 MAX_LAG_S = 3.0
 ENOUGH_S = 4.0  # a correlation of less than this says nothing
 SHIFTED_S = 0.3  # a label further off than this is called shifted; finger and face differ by up to 0.2 s
+MOSTLY_ALIVE = 0.1  # share of a label that may stand still before its lag means nothing
 SAME_RHYTHM = 0.3  # correlation from which on a lag can be told
 COPY = 0.995  # correlation of two references from which on one is a copy of the other
 LONG_GAP_S = 0.25
@@ -146,6 +147,9 @@ def measure(recording: Recording) -> Measured:
     wave = _pulse(t_s, np.stack(colours), seen)
     lags_s, curve = lag_curve(wave, recording.reference)
     lag_s, agreement = best_lag(lags_s, curve, float(seen.sum()) * float(np.median(steps_s)))
+    flat = reference.flat_stretches(recording.reference)
+    if sum(end_s - start_s for start_s, end_s in flat) > MOSTLY_ALIVE * recording.reference.duration_s:
+        lag_s = None  # too much of the label stands still to be timed
     return Measured(
         name=recording.name,
         subject=recording.subject,
@@ -159,7 +163,7 @@ def measure(recording: Recording) -> Measured:
         coverage=float(seen.mean()),
         cut=cut,
         reference=recording.reference,
-        flat=reference.flat_stretches(recording.reference),
+        flat=flat,
         bpm=reference.rates(recording.reference),
         lag_s=lag_s,
         agreement=agreement,
