@@ -3,7 +3,7 @@ limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
 1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, and none is shown that is more likely wrong than right.
+5 % of the shown numbers are wrong, and none is shown that is less likely right than 80 %.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-MIN_P_OK = 0.5  # no number is shown that is less likely right than this
+MIN_P_OK = 0.8  # no number is shown that is less likely right than this
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
 INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is the floor
 LEAST_FLOOR_BPM = 0.5
