@@ -65,7 +65,7 @@ def watch(job: Job) -> list[dict[str, Any]]:
 
 
 def judge(o: Observed, method: str) -> dict[str, Any]:
-    reading = decide(o.peak, o.quality, 0.0, 10.0, method="pos" if o.stand_in else method)
+    reading = decide(o.peak, o.quality, 0.0, 10.0, method=o.judged_by(method))
     truth = float(o.truth_bpm or np.nan)
     return {
         "error_bpm": abs(o.peak.bpm - truth),

@@ -28,8 +28,8 @@ LIMIT = 0.01
 
 def is_shown(window: Observed, method: str) -> bool:
     """Whether the gate, as it is shipped, lets this window pass."""
-    method = "pos" if window.stand_in else method
-    return isinstance(decide(window.peak, window.quality, 0.0, WINDOW_S, method=method), Estimate)
+    by = window.judged_by(method)
+    return isinstance(decide(window.peak, window.quality, 0.0, WINDOW_S, method=by), Estimate)
 
 
 def figures(found: dict[str, list[Observed]], worlds: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..pipeline.calibrated import Calibration, Feature, Limits
+from ..pipeline.config import SECOND
 from ..pipeline.decide import features, grey
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
@@ -49,6 +50,10 @@ class Observed:
     truth_bpm: float | None  # None when there was no pulse
     group: str  # windows of one recording belong together
     stand_in: bool = False  # the number is that of the second method
+
+    def judged_by(self, method: str) -> str:
+        """Whose gate decides about this window, when `method` was asked to measure."""
+        return SECOND if self.stand_in else method
 
     @property
     def right(self) -> bool:

@@ -11,7 +11,7 @@ from ..errors import UnknownNameError
 from ..infer import onnx
 from ..registry import DEFAULT_METHOD
 from ..types import FrameSource
-from .config import SessionConfig
+from .config import SECOND, SessionConfig
 from .decide import distrust
 from .model import PulseModel
 from .offline import measure as measure_with
@@ -48,7 +48,7 @@ class Order:
             step_s=self.step_s,
             faces=self.faces,
             gated=self.gated,
-            second=None if self.alone or self.method not in onnx.names() else "pos",
+            second=None if self.alone or self.method not in onnx.names() else SECOND,
         )
 
 
