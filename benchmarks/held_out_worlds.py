@@ -20,12 +20,11 @@ import numpy as np
 from rich.progress import track
 
 from phase_rppg.evaluate.calibrate import Observed
-from phase_rppg.evaluate.observe import from_json, observe
+from phase_rppg.evaluate.observe import from_json, observe, replay
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.pipeline.api import Order
-from phase_rppg.pipeline.decide import decide
 from phase_rppg.synth.work import in_order
-from phase_rppg.types import Estimate
+from phase_rppg.types import Estimate, Reading
 
 WORLDS = ("studio", "motion", "lux", "phone")
 SKIN_WORLDS = ("studio", "phone")
@@ -61,11 +60,10 @@ def watch(job: Job) -> list[dict[str, Any]]:
         ]
         if kept is not None:
             write_json(kept, [dataclasses.asdict(o) for o in found])
-    return [judge(o, job.method) for o in found]
+    return [judge(o, reading) for o, reading in zip(found, replay(found, job.method), strict=True)]
 
 
-def judge(o: Observed, method: str) -> dict[str, Any]:
-    reading = decide(o.peak, o.quality, 0.0, 10.0, method=o.judged_by(method))
+def judge(o: Observed, reading: Reading) -> dict[str, Any]:
     truth = float(o.truth_bpm or np.nan)
     return {
         "error_bpm": abs(o.peak.bpm - truth),

@@ -15,31 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from phase_rppg.evaluate.calibrate import Observed
-from phase_rppg.evaluate.observe import observe_worlds
+from phase_rppg.evaluate.observe import observe_worlds, replay
 from phase_rppg.fileio import dump_json, write_json
-from phase_rppg.pipeline.decide import decide
 from phase_rppg.types import Estimate
 
 WORLDS = ("photo", "mannequin", "wall", "no_pulse", "flicker_photo", "nodding_photo")
 METHODS = ("phasenet-stream", "pos", "chrom")
-WINDOW_S = 10.0
 LIMIT = 0.01
-
-
-def is_shown(window: Observed, method: str) -> bool:
-    """Whether the gate, as it is shipped, lets this window pass."""
-    by = window.judged_by(method)
-    return isinstance(decide(window.peak, window.quality, 0.0, WINDOW_S, method=by), Estimate)
 
 
 def figures(found: dict[str, list[Observed]], worlds: list[str]) -> dict[str, Any]:
     """method → share of windows with a number, over all worlds and in each."""
     table: dict[str, Any] = {}
     for method, observed in found.items():
-        by_world = {
-            world: [is_shown(o, method) for o in observed if o.group.split("/")[0] == world]
-            for world in worlds
-        }
+        by_world: dict[str, list[bool]] = {world: [] for world in worlds}
+        for o, reading in zip(observed, replay(observed, method), strict=True):
+            by_world[o.group.split("/")[0]].append(isinstance(reading, Estimate))
         shown = sum(map(sum, by_world.values()))
         share = shown / max(len(observed), 1)
         table[method] = {

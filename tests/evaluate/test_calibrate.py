@@ -4,7 +4,7 @@ windows.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from phase_rppg import infer
 from phase_rppg.errors import ArgumentError, InputError
 from phase_rppg.evaluate import calibrate
-from phase_rppg.evaluate.observe import from_json
+from phase_rppg.evaluate.observe import from_json, replay
 from phase_rppg.pipeline import calibrated
 from phase_rppg.pipeline.decide import decide, probability
 from phase_rppg.signal.rate import Peak
@@ -76,6 +76,27 @@ def test_the_promises_hold_on_windows_that_were_not_seen() -> None:
     assert false / without <= 0.02
     assert np.mean(shown) >= 0.92
     assert len(shown) > 0.2 * len(fresh)
+
+
+def test_a_number_follows_a_sure_one_for_a_while_and_never_another_recordings() -> None:
+    p = np.array([0.6, 0.95, 0.6, 0.3, 0.6, 0.6, 0.6])
+    times_s = np.array([10.0, 11.0, 12.0, 13.0, 31.0, 31.1, 1e6 + 12.0])
+    shown = calibrate.shown_of(p, times_s, 0.9, 0.5)
+    assert shown.tolist() == [False, True, True, False, True, False, False]
+    back = np.argsort(times_s)[::-1]  # whatever the order of the rows
+    assert calibrate.shown_of(p[back], times_s[back], 0.9, 0.5).tolist() == shown[back].tolist()
+
+
+def test_a_replay_is_what_the_gate_shows_window_by_window() -> None:
+    """The gate over kept windows, and the arithmetic by which its thresholds were found, agree."""
+    observed = [replace(o, end_s=10.0 + i % 10, group=f"{i // 10}") for i, o in enumerate(windows(400))]
+    gate = calibrated.load("pos")
+    within = [o for o in observed if calibrate._within(o.quality, gate.limits)]
+    p = np.array([probability(o.peak, o.quality, gate) for o in within])
+    shown = calibrate.shown_of(p, calibrate.times_of(within), gate.threshold, gate.kept_threshold)
+    replayed = [isinstance(reading, Estimate) for reading in replay(within, "pos")]
+    assert replayed == shown.tolist()
+    assert 0 < sum(replayed) < len(replayed)
 
 
 def test_p_ok_is_a_probability() -> None:

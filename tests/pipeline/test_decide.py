@@ -78,6 +78,25 @@ def test_two_seconds_are_too_short_and_no_line_is_no_pulse(method: str) -> None:
     assert decide(None, GOOD, 0.0, 10.0, method=method) == NoReading(Reason.NO_PULSE, 0.0, 10.0)
 
 
+def test_a_face_that_was_sure_a_short_time_ago_needs_to_show_less(method: str) -> None:
+    calibration = dataclasses.replace(
+        calibrated.load(method), threshold=0.9, kept_threshold=0.4, memory_s=20.0
+    )
+    doubtful = dataclasses.replace(calibration, bias=calibration.bias - 20)
+    p_ok = probability(PEAK, GOOD, calibration)
+    between = dataclasses.replace(calibration, threshold=(1 + p_ok) / 2, kept_threshold=p_ok / 2)
+    for sure_s, shown in ((None, False), (70.0, True), (110.0, True), (69.9, False)):
+        found = decide(PEAK, GOOD, 80.0, 90.0, calibration=between, sure_s=sure_s)
+        assert isinstance(found, Estimate) == shown
+        assert found.p_ok == p_ok
+        hopeless = decide(PEAK, GOOD, 80.0, 90.0, calibration=doubtful, sure_s=sure_s)
+        assert isinstance(hopeless, NoReading)
+    dark = dataclasses.replace(GOOD, luma=3.0)  # a limit is a limit
+    found = decide(PEAK, dark, 80.0, 90.0, calibration=between, sure_s=85.0)
+    assert isinstance(found, NoReading)
+    assert found.reason is Reason.TOO_DARK
+
+
 def test_ungated_shows_the_number_with_an_honest_doubt(method: str) -> None:
     bad = dataclasses.replace(GOOD, background=1.0)
     found = decide(PEAK, bad, 0.0, 10.0, method=method, gated=False)
@@ -114,7 +133,8 @@ def test_every_feature_of_the_files_exists_and_the_files_name_their_command(fami
     calibration = calibrated.load(family)
     assert set(calibration.features) <= set(features(PEAK, GOOD))
     assert "phase calibrate" in calibration.provenance["command"]
-    assert 0.5 <= calibration.threshold < 1
+    assert 0.5 <= calibration.kept_threshold <= calibration.threshold < 1
+    assert calibration.memory_s > 0
     assert 0 < probability(PEAK, GOOD, calibration) < 1
 
 

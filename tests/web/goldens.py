@@ -177,6 +177,11 @@ def _window(seed: int) -> Any:
     calibration = calibrated.load(method)
     reading = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
     loose = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
+    late_s = 3.0 + count / FPS - calibration.memory_s
+    alive, forgotten = (
+        decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, sure_s=late_s - before_s)
+        for before_s in (0.0, 0.1)
+    )
     return {
         "skin": trace.values,
         "valid": trace.valid,
@@ -192,6 +197,8 @@ def _window(seed: int) -> Any:
         "calibration": asdict(calibration),
         "reading": asdict(reading),
         "ungated": asdict(loose),
+        "alive": asdict(alive),
+        "forgotten": asdict(forgotten),
     }
 
 

@@ -30,6 +30,9 @@ describe("Python and the page agree on", () => {
     const endS = 3 + wave.values.length / 30;
     expectReading(decide(peak, quality, 3, endS, calibration), g.reading);
     expectReading(decide(peak, quality, 3, endS, calibration, false), g.ungated);
+    const sureS = endS - calibration.memory_s;
+    expectReading(decide(peak, quality, 3, endS, calibration, true, sureS), g.alive);
+    expectReading(decide(peak, quality, 3, endS, calibration, true, sureS - 0.1), g.forgotten);
   });
 });
 

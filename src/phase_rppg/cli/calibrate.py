@@ -72,7 +72,8 @@ def command(
         calibrated.write(out / f"{family}.json", found)
         facts = found.provenance
         console.print(
-            f"{method}: p_ok ≥ {found.threshold:.2f} is shown; "
+            f"{method}: p_ok ≥ {found.threshold:.2f} is shown, "
+            f"≥ {found.kept_threshold:.2f} while a face was sure; "
             f"{100 * facts['shown_of_windows_with_pulse']:.0f} % of the windows with a pulse, "
             f"{100 * facts['false_readings']:.2f} % of those without, "
             f"error of shown {facts['mae_bpm_of_shown']} bpm → {out / f'{family}.json'}"

@@ -3,7 +3,8 @@ limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
 1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, and none is shown that is less likely right than 80 %.
+5 % of the shown numbers are wrong, a face has to be sure by 80 % or more once, and for a while after that no
+number is shown that is more likely wrong than right.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-MIN_P_OK = 0.8  # no number is shown that is less likely right than this
+MIN_P_OK = 0.8  # a window alone shows a pulse if it is at least this likely right
+MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
+MEMORY_S = 20.0  # so long ago at most: two windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
 INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is the floor
 LEAST_FLOOR_BPM = 0.5
@@ -50,6 +53,7 @@ class Observed:
     truth_bpm: float | None  # None when there was no pulse
     group: str  # windows of one recording belong together
     stand_in: bool = False  # the number is that of the second method
+    end_s: float = 0.0  # of the window, within its recording
 
     def judged_by(self, method: str) -> str:
         """Whose gate decides about this window, when `method` was asked to measure."""
@@ -72,7 +76,7 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
         (_judge(observed, limits, without) for limits in _candidates(_limits(observed, right))),
         key=lambda found: found.shown_right,
     )
-    limits, usable, held_out, threshold = judged.limits, judged.usable, judged.held_out, judged.threshold
+    limits, usable, shown = judged.limits, judged.usable, judged.shown
     right = np.array([o.right for o in usable])
     pulse = np.array([o.truth_bpm is not None for o in usable])
     names, table = _table(usable)
@@ -80,11 +84,12 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     clipped = np.clip(table, low, high)
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
     weights, bias = fit_logistic((clipped - mean) / std, right, [SIGNS[name] for name in names])
-    shown = held_out >= threshold
     floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
         family=family,
-        threshold=round(float(threshold), 4),
+        threshold=round(judged.threshold, 4),
+        kept_threshold=round(judged.kept_threshold, 4),
+        memory_s=MEMORY_S,
         bias=round(float(bias), 6),
         features={
             name: Feature(*(round(float(v), 6) for v in (mean[i], std[i], low[i], high[i], weights[i])))
@@ -93,7 +98,7 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
         interval_scale=INTERVAL_SIGMAS,
         interval_floor_bpm=round(floor_bpm, 4),
         limits=limits,
-        provenance={**provenance, **_summary(observed, usable, held_out, right, pulse, threshold)},
+        provenance={**provenance, **_summary(observed, usable, shown, right, pulse)},
     )
 
 
@@ -103,9 +108,10 @@ class _Judged:
 
     limits: Limits
     usable: list[Observed]
-    held_out: FloatArray  # (W,) p_ok of the usable windows
     threshold: float
-    shown_right: int  # windows that get a number, and the right one
+    kept_threshold: float
+    shown: BoolArray  # (W,) which of the usable windows get a number
+    shown_right: int  # how many of them get the right one
 
 
 def _judge(observed: Sequence[Observed], limits: Limits, without: int) -> _Judged:
@@ -113,10 +119,12 @@ def _judge(observed: Sequence[Observed], limits: Limits, without: int) -> _Judge
     right = np.array([o.right for o in usable], bool)
     pulse = np.array([o.truth_bpm is not None for o in usable], bool)
     if len(usable) == 0 or right.all() or not right.any():
-        return _Judged(limits, usable, np.zeros(len(usable)), 0.99, 0)
+        return _Judged(limits, usable, 0.99, 0.99, np.zeros(len(usable), bool), 0)
     held_out = _out_of_fold(usable, right, np.array([o.group for o in usable]))
-    threshold = _threshold(held_out, right, pulse, without=without)
-    return _Judged(limits, usable, held_out, threshold, int((right & (held_out >= threshold)).sum()))
+    times_s = times_of(usable)
+    threshold, kept = _thresholds(held_out, times_s, right, pulse, without=without)
+    shown = shown_of(held_out, times_s, threshold, kept)
+    return _Judged(limits, usable, threshold, kept, shown, int((right & shown).sum()))
 
 
 def _candidates(loosest: Limits) -> list[Limits]:
@@ -191,15 +199,38 @@ def _out_of_fold(
     return p
 
 
-def _threshold(p: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int) -> float:
-    """The lowest p_ok at which both promises hold on recordings that the model did not see."""
+def times_of(observed: Sequence[Observed]) -> FloatArray:
+    """(W,) when each window ends, on one clock on which recordings lie far apart, in their order."""
+    number = {group: i for i, group in enumerate(dict.fromkeys(o.group for o in observed))}
+    return np.array([number[o.group] * 1e6 + o.end_s for o in observed])
+
+
+def shown_of(p: FloatArray, times_s: FloatArray, threshold: float, kept_threshold: float) -> BoolArray:
+    """Which windows get a number: the sure ones, and those from `kept_threshold` on while the face was sure.
+
+    The windows of a recording follow each other in time, as `decide` meets them.
+    """
+    order = np.argsort(times_s, kind="stable")
+    sure_s = np.maximum.accumulate(np.where(p[order] >= threshold, times_s[order], -np.inf))
+    alive = np.zeros(len(p), bool)
+    alive[order] = times_s[order] - sure_s <= MEMORY_S + 1e-6
+    return (p >= threshold) | (alive & (p >= kept_threshold))
+
+
+def _thresholds(
+    p: FloatArray, times_s: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int
+) -> tuple[float, float]:
+    """The pair that shows most right numbers while the promises hold on recordings the model did not see."""
+    best, most = (0.99, 0.99), -1
     for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
-        shown = p >= threshold
-        false_readings = float((shown & ~pulse).sum()) / max(without, 1)
-        risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
-        if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK:
-            return float(threshold)
-    return 0.99
+        for kept in np.arange(MIN_KEPT_P_OK, threshold + 1e-9, 0.05):
+            shown = shown_of(p, times_s, threshold, kept)
+            false_readings = float((shown & ~pulse).sum()) / max(without, 1)
+            risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
+            count = int((shown & right).sum())
+            if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK and count > most:
+                best, most = (float(threshold), float(kept)), count
+    return best
 
 
 def interval_floor_bpm(shown: Sequence[Observed]) -> float:
@@ -267,13 +298,11 @@ def _within(q: Quality, limits: Limits) -> bool:
 def _summary(
     observed: Sequence[Observed],
     usable: Sequence[Observed],
-    p: FloatArray,
+    shown: BoolArray,
     right: BoolArray,
     pulse: BoolArray,
-    threshold: float,
 ) -> dict[str, Any]:
     """What the gate reached on recordings that its model did not see."""
-    shown = p >= threshold
     without = sum(o.truth_bpm is None for o in observed)
     errors = [
         abs(o.peak.bpm - o.truth_bpm)

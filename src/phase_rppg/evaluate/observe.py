@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..fileio import read_json, write_json
 from ..pipeline.api import Order
 from ..pipeline.config import SessionConfig
+from ..pipeline.decide import decide, is_sure
 from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
 from ..signal.rate import Peak
@@ -22,7 +23,7 @@ from ..synth.codec import transcode
 from ..synth.film import Film, film
 from ..synth.sample import FULL_HEIGHT_PX, stream
 from ..synth.work import in_order
-from ..types import Frame, Quality
+from ..types import Frame, Quality, Reading
 from .calibrate import Observed
 
 FRAME_SHAPE = (288, 352)  # pixels of the filmed picture: height, width
@@ -56,7 +57,7 @@ def observe(
     group = f"{world_name}/{seed}/{index}"
     return {
         name: [
-            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.stand_in)
+            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.stand_in, w.end_s)
             for w in found
             if w.peak is not None
         ]
@@ -137,13 +138,27 @@ def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
 def from_json(row: dict[str, Any]) -> Observed:
     """A window as `asdict` wrote it; one that lacks a feature of today cannot be judged."""
     missing = sorted({field.name for field in fields(Quality)} - set(row["quality"]))
+    missing += sorted({field.name for field in fields(Observed)} - set(row))
     if missing:
         raise InputError(
             f"a kept window of {row['group']} knows nothing of {', '.join(missing)}: "
             "it is from an older version; delete the folder given as --cache"
         )
     peak, quality = Peak(**row["peak"]), Quality(**row["quality"])
-    return Observed(peak, quality, row["truth_bpm"], row["group"], row.get("stand_in", False))
+    return Observed(peak, quality, row["truth_bpm"], row["group"], row["stand_in"], row["end_s"])
+
+
+def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) -> list[Reading]:
+    """What the gate, as it is shipped, makes of the windows of recordings that `method` was asked to read."""
+    sure_s: dict[str, float] = {}
+    readings = []
+    for o in observed:
+        by = o.judged_by(method)
+        start_s = o.end_s - window_s
+        readings.append(decide(o.peak, o.quality, start_s, o.end_s, method=by, sure_s=sure_s.get(o.group)))
+        if is_sure(readings[-1], by):
+            sure_s[o.group] = o.end_s
+    return readings
 
 
 def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:

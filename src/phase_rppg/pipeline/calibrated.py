@@ -48,7 +48,9 @@ class Calibration:
     """The gate of one family of methods."""
 
     family: str
-    threshold: float  # p_ok below this is no reading
+    threshold: float  # from this p_ok on a window is sure: it is shown
+    kept_threshold: float  # from this p_ok on it is shown while the same face was sure a short time ago
+    memory_s: float  # how long ago that may be
     bias: float
     features: dict[str, Feature]
     interval_scale: float  # half-width of the interval = floor + scale · sigma
@@ -77,6 +79,8 @@ def read(path: Path) -> Calibration:
         return Calibration(
             family=str(data["family"]),
             threshold=float(data["threshold"]),
+            kept_threshold=float(data["kept_threshold"]),
+            memory_s=float(data["memory_s"]),
             bias=float(data["bias"]),
             features={name: Feature(**values) for name, values in data["features"].items()},
             interval_scale=float(data["interval_scale"]),

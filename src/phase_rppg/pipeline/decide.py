@@ -44,12 +44,15 @@ def decide(
     *,
     method: str = "pos",
     gated: bool = True,
+    sure_s: float | None = None,
     calibration: Calibration | None = None,
 ) -> Reading:
     """An `Estimate` when the window can be believed, otherwise `NoReading` with the reason.
 
-    `peak` and `quality` come from `assess()`. `method` chooses the calibration. With `gated=False` every
-    window that has a line at all gets its number with its honest `p_ok`, for evaluation.
+    `peak` and `quality` come from `assess()`. `method` chooses the calibration. `sure_s` is when this face
+    was last sure: that it is alive need not be shown anew in every window, so for a while a fainter line is
+    enough. With `gated=False` every window that has a line at all gets its number with its honest `p_ok`,
+    for evaluation.
     """
     calibration = calibration or load(method)
     reason = _unfit(quality, end_s - start_s, calibration)
@@ -58,11 +61,22 @@ def decide(
     p_ok = probability(peak, quality, calibration) if reason is None else 0.0
     if gated and reason is not None:
         return NoReading(reason, start_s, end_s)
-    if gated and p_ok < calibration.threshold:
+    if gated and p_ok < needed(calibration, end_s, sure_s):
         return NoReading(_why(quality), start_s, end_s, p_ok)
     half_bpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigma_bpm
     low, high = max(peak.bpm - half_bpm, 60 * BAND_HZ[0]), min(peak.bpm + half_bpm, 60 * BAND_HZ[1])
     return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
+
+
+def needed(calibration: Calibration, end_s: float, sure_s: float | None) -> float:
+    """The least p_ok that is shown in a window that ends at `end_s`."""
+    alive = sure_s is not None and end_s - sure_s <= calibration.memory_s + 1e-6
+    return calibration.kept_threshold if alive else calibration.threshold
+
+
+def is_sure(reading: Reading, method: str) -> bool:
+    """Whether a window alone shows that the face is alive."""
+    return reading.p_ok >= load(method).threshold
 
 
 def grey(quality: Quality) -> float:

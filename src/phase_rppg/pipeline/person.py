@@ -16,7 +16,7 @@ from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
 from .config import SessionConfig
-from .decide import decide
+from .decide import decide, is_sure
 from .meter import COLUMNS, Meter
 from .model import PulseModel
 from .result import WavePiece, WindowResult
@@ -44,6 +44,7 @@ class Person:
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
         self._second_rates = RateTracker()
+        self._sure_s: float | None = None  # end of the last window that was sure
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
         self._pictures: deque[ByteArray] | None = (
@@ -81,6 +82,7 @@ class Person:
         """The face has been gone since `seen_s`: what was measured after that was not the face."""
         tick = int(np.floor((seen_s - self.clock.origin_s) * self.clock.fps + 1e-6))
         self._history.forget_after(tick)
+        self._sure_s = None  # whoever comes back has to show a pulse anew
 
     def window(self, first: int, stop: int) -> list[WindowResult]:
         """The result of the window of ticks first … stop−1, if the face was seen in it."""
@@ -106,13 +108,15 @@ class Person:
             fps=true_fps,
             max_gap_s=max_gap_s,
         )
-        result = self._judge(seen_window, self._rates, end_s)
+        result, by = self._judge(seen_window, self._rates, end_s), self.config.method
         if self._model is not None and self.config.second is not None:
             name = self.config.second
             second = replace(seen_window, wave=self._extract(name, skin), method=name)
             other = self._judge(second, self._second_rates, end_s)
             if other.reading.p_ok > result.reading.p_ok:
-                result = replace(other, stand_in=True)
+                result, by = replace(other, stand_in=True), name
+        if is_sure(result.reading, by):
+            self._sure_s = end_s
         self.windows += 1
         return [result]
 
@@ -121,7 +125,15 @@ class Person:
         tracked = rates.update(rate.spectrum(window.wave), end_s) if window.wave.valid.any() else None
         peak, quality = assess(window, tracked)
         start_s = window.wave.start_s
-        reading = decide(peak, quality, start_s, end_s, method=window.method, gated=self.config.gated)
+        reading = decide(
+            peak,
+            quality,
+            start_s,
+            end_s,
+            method=window.method,
+            gated=self.config.gated,
+            sure_s=self._sure_s,
+        )
         return WindowResult(self.track.id, start_s, end_s, reading, peak, quality)
 
     def complete_wave(self, first: int, stop: int) -> None:

@@ -27,7 +27,9 @@ export interface Limits {
 /** The gate of one family of methods, as the JSON file has it. */
 export interface Calibration {
   readonly family: string;
-  readonly threshold: number; // p_ok below this is no reading
+  readonly threshold: number; // from this p_ok on a window is sure: it is shown
+  readonly kept_threshold: number; // from this on it is shown while the same face was sure a short time ago
+  readonly memory_s: number; // how long ago that may be
   readonly bias: number;
   readonly features: Readonly<Record<string, Feature>>;
   readonly interval_scale: number; // half-width of the interval = floor + scale · sigma
@@ -38,7 +40,7 @@ export interface Calibration {
 /** Read and check a calibration file. */
 export function read(data: unknown, where: string): Calibration {
   const file = data as Calibration;
-  const numbers = [file?.threshold, file?.bias, file?.interval_scale, file?.interval_floor_bpm,
+  const numbers = [file?.threshold, file?.kept_threshold, file?.memory_s, file?.bias, file?.interval_scale, file?.interval_floor_bpm,
     ...Object.values(file?.limits ?? { missing: NaN }),
     ...Object.values(file?.features ?? { missing: { mean: NaN } }).flatMap((feature) => Object.values(feature))];
   if (!numbers.every((value) => Number.isFinite(value))) throw new Error(`${where}: not a calibration file`);

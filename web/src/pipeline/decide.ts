@@ -24,19 +24,26 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
   };
 }
 
-/** An estimate when the window can be believed, otherwise the reason why not. */
+/** An estimate when the window can be believed, otherwise the reason why not. `sureS`: when this face was last sure. */
 export function decide(
   peak: Peak | null, quality: Quality, startS: number, endS: number, calibration: Calibration, gated = true,
+  sureS: number | null = null,
 ): Reading {
   const reason = unfit(quality, endS - startS, calibration);
   if (peak === null) return { reason: reason ?? "NO_PULSE", startS, endS, pOk: 0 };
   const pOk = reason === null ? probability(peak, quality, calibration) : 0;
   if (gated && reason !== null) return { reason, startS, endS, pOk: 0 };
-  if (gated && pOk < calibration.threshold) return { reason: why(quality), startS, endS, pOk };
+  if (gated && pOk < needed(calibration, endS, sureS)) return { reason: why(quality), startS, endS, pOk };
   const halfBpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigmaBpm;
   const low = Math.max(peak.bpm - halfBpm, 60 * BAND_HZ[0]);
   const high = Math.min(peak.bpm + halfBpm, 60 * BAND_HZ[1]);
   return { bpm: peak.bpm, low: Math.min(low, peak.bpm), high: Math.max(high, peak.bpm), pOk, startS, endS };
+}
+
+/** The least p_ok that is shown in a window that ends at `endS`. */
+export function needed(calibration: Calibration, endS: number, sureS: number | null): number {
+  const alive = sureS !== null && endS - sureS <= calibration.memory_s + 1e-6;
+  return alive ? calibration.kept_threshold : calibration.threshold;
 }
 
 /** P(|error| ≤ 5 bpm) of this window by the calibrated logistic model. */

@@ -41,6 +41,7 @@ export class Person {
   private readonly history: History;
   private readonly rates = new RateTracker();
   private readonly secondRates = new RateTracker();
+  private sureS: number | null = null; // end of the last window that was sure
   private emitted: number; // ticks of the wave that were handed out
   private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
   private model: PulseModel | null;
@@ -95,6 +96,7 @@ export class Person {
   /** The face has been gone since `seenS`: what was measured after that was not the face. */
   lose(seenS: number): void {
     this.history.forgetAfter(Math.floor((seenS - this.clock.originS) * this.clock.fps + 1e-6));
+    this.sureS = null; // whoever comes back has to show a pulse anew
   }
 
   /** The result of the window of ticks first … stop−1, if the face was seen in it. */
@@ -123,12 +125,14 @@ export class Person {
       fps: pace.fps,
       maxGapS: pace.maxGapS,
     };
-    let result = this.judge(known, this.rates, endS, this.config.calibration);
+    let by = this.config.calibration;
+    let result = this.judge(known, this.rates, endS, by);
     if (this.config.second) {
       const second = { ...known, wave: this.extract("pos", skin), method: "pos" };
       const other = this.judge(second, this.secondRates, endS, this.config.second);
-      if (other.reading.pOk > result.reading.pOk) result = { ...other, standIn: true };
+      if (other.reading.pOk > result.reading.pOk) [result, by] = [{ ...other, standIn: true }, this.config.second];
     }
+    if (result.reading.pOk >= by.threshold) this.sureS = endS;
     this.windows += 1;
     return [result];
   }
@@ -138,7 +142,7 @@ export class Person {
     const { startS, valid } = window.wave;
     const spec = spectrum(window.wave);
     const { peak, quality } = assess(window, any(valid) ? rates.update(spec, endS) : null);
-    const reading = decide(peak, quality, startS, endS, calibration, this.config.gated);
+    const reading = decide(peak, quality, startS, endS, calibration, this.config.gated, this.sureS);
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
     return { kind: "window", face: this.track.id, startS, endS, reading, peak, quality, standIn: false, spectrum: shown };
   }
