@@ -76,7 +76,7 @@ def test_time_stretch_changes_the_rate_and_its_label_together() -> None:
     plain = spectral_bpm(source.clip(0)[1].astype(float), FPS)
     for stretch in (0.8, 1.25):
         recipe = tiny(augment={**STILL, "stretch": [stretch, stretch]}, data={"frames": 256})
-        pixels, wave = make(source, 0, recipe, 8, FPS, np.random.default_rng(0))
+        pixels, wave, _ = make(source, 0, recipe, 8, FPS, np.random.default_rng(0))
         assert abs(spectral_bpm(wave.astype(float), FPS) - plain * stretch) < 1
         green = pixels[..., 1].mean((1, 2))
         assert np.corrcoef(green, wave)[0, 1] > 0.98
@@ -89,14 +89,14 @@ def test_a_source_of_another_rate_is_brought_to_the_networks_clock() -> None:
             return pixels[::2], wave[::2], FPS / 2, meta
 
     recipe = tiny(augment=STILL, data={"frames": 150})
-    _, wave = make(Half(1, frames=400), 0, recipe, 8, FPS, np.random.default_rng(0))
+    _, wave, _ = make(Half(1, frames=400), 0, recipe, 8, FPS, np.random.default_rng(0))
     truth = spectral_bpm(Toy(1, frames=400).clip(0)[1].astype(float), FPS)
     assert abs(spectral_bpm(wave.astype(float), FPS) - truth) < 1
 
 
 def test_without_augmentation_the_pixels_are_the_source() -> None:
     source = Toy(1, frames=70, size=8)
-    pixels, wave = make(source, 0, tiny(augment=STILL), 8, FPS, np.random.default_rng(0))
+    pixels, wave, _ = make(source, 0, tiny(augment=STILL), 8, FPS, np.random.default_rng(0))
     original, truth, _, _ = source.clip(0)
     start = next(s for s in range(7) if np.allclose(truth[s : s + 64], wave, atol=1e-6))
     assert np.array_equal(pixels, original[start : start + 64])
@@ -109,6 +109,24 @@ def test_flip_is_a_mirror_and_noise_has_its_size() -> None:
     assert np.array_equal(flipped, pixels[:, :, ::-1].astype(np.uint8))
     noisy = augment.recolour(pixels, augment.Draw(False, (0, 0, 1, 1), 1.0, np.ones(3), 1.0, 3.0, 0))
     assert 2.7 < (noisy - pixels).std() < 3.3
+
+
+def test_the_skin_moves_with_the_picture() -> None:
+    """A mask that is one channel of the picture stays that channel, however the clip is varied."""
+
+    class Marked(Toy):
+        def clip(self, index: int) -> tuple:
+            pixels, wave, fps, _ = super().clip(index)
+            mask = np.linspace(0, 1, 12)[None, :] * np.linspace(0, 1, 12)[:, None]
+            pixels = np.repeat(np.rint(255 * mask).astype(np.uint8)[None, :, :, None], len(pixels), 0)
+            return np.repeat(pixels, 3, 3), wave, fps, {"mask": mask}
+
+    for flip in (0.0, 1.0):
+        recipe = tiny(augment={**STILL, "flip": flip, "shift": 0.1, "scale": [0.7, 0.9]})
+        pixels, _, skin = make(Marked(1), 0, recipe, 8, FPS, np.random.default_rng(1))
+        assert np.abs(255 * skin - pixels[0, :, :, 0]).max() < 1.01
+        assert (skin[-1, 0] > skin[-1, -1]) == bool(flip)
+    assert not make(Toy(1), 0, tiny(), 8, FPS, np.random.default_rng(0))[2].any()  # nobody knows
 
 
 @given(st.integers(0, 10_000))
@@ -125,7 +143,7 @@ def test_every_draw_keeps_to_its_limits(seed: int) -> None:
 def test_a_codec_changes_the_pictures_and_nothing_else(size: int) -> None:
     def made(**codec: object) -> tuple[np.ndarray, np.ndarray]:
         recipe = tiny(augment={"stretch": [0.9, 1.1], "noise": 0.0, **codec})
-        return make(Toy(1, size=size), 0, recipe, 8, FPS, np.random.default_rng(5))
+        return make(Toy(1, size=size), 0, recipe, 8, FPS, np.random.default_rng(5))[:2]
 
     plain, wave = made()
     fine, fine_wave = made(codec=1.0, crf=[8, 8])
@@ -153,7 +171,7 @@ def test_frames_without_a_face_are_left_out() -> None:
             return pixels, wave, fps, {"valid": valid, "name": f"clip {index}"}
 
     recipe = tiny(augment=STILL)
-    _, wave = make(Gaps(2), 0, recipe, 8, FPS, np.random.default_rng(0))
+    _, wave, _ = make(Gaps(2), 0, recipe, 8, FPS, np.random.default_rng(0))
     truth = Toy(2).clip(0)[1]
     assert any(np.allclose(truth[s : s + 64], wave, atol=1e-6) for s in range(40, 57))
     with pytest.raises(InputError, match="clip 1"):

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from phase_rppg.errors import UnknownNameError
+from phase_rppg.errors import ArgumentError, UnknownNameError
 from phase_rppg.nn.output import Output
 from phase_rppg.train.losses import (
     LatentDecoder,
     Objective,
     correlation,
     negative_pearson,
+    off_skin,
     oscillator_residual,
     spectral,
 )
@@ -70,6 +71,26 @@ def test_a_decoder_that_knows_the_answer_costs_nothing() -> None:
     assert decoder(wanted, raw).item() == pytest.approx(0, abs=1e-5)
     # Opposite everywhere: MSE is 4 (unit variance, T−1 of T), cosine −1.
     assert decoder(-wanted, raw).item() == pytest.approx(4 * 39 / 40 + 0.2, abs=1e-3)
+
+
+def test_a_mask_on_skin_costs_nothing_and_one_that_is_spread_costs_its_logarithm() -> None:
+    skin = torch.zeros(1, 8, 8)
+    skin[:, 2:4, 4:6] = 1  # one of 16 cells of a 4×4 mask
+    on = torch.zeros(1, 5, 1, 4, 4)
+    on[..., 1, 2] = 1
+    assert off_skin(on, skin).item() == pytest.approx(0, abs=1e-6)
+    assert off_skin(torch.full_like(on, 1 / 16), skin).item() == pytest.approx(math.log(16), abs=1e-5)
+    # The second mask is free, and a clip whose skin is not known says nothing.
+    both = torch.cat([on, on.flip(-1)], 2)
+    assert off_skin(both, skin).item() == pytest.approx(0, abs=1e-6)
+    unknown = torch.cat([skin, torch.zeros_like(skin)])
+    assert off_skin(torch.cat([on, on.flip(-1)]), unknown).item() == pytest.approx(0, abs=1e-6)
+    assert off_skin(on, torch.zeros_like(skin)).item() == 0
+
+
+def test_a_network_without_masks_cannot_be_told_where_skin_is() -> None:
+    with pytest.raises(ArgumentError, match="mask"):
+        objective("skin")
 
 
 def objective(kind: str, *, weight: float = 0.5, delay: int = 0, warmup: int = 10) -> Objective:

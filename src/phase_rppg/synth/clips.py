@@ -183,7 +183,8 @@ class Clips:
         """(pixels (T,S,S,3) as a view of the file, wave (T,), fps, meta) of one clip."""
         shard, row = self._find(index)
         arrays, meta = self._arrays(shard), self._shards[shard][1]
-        return arrays["pixels"][row], np.asarray(arrays["waves"][row]), float(meta["fps"]), meta["clips"][row]
+        told = {**meta["clips"][row], "mask": np.asarray(arrays["masks"][row], np.float32) / 255}
+        return arrays["pixels"][row], np.asarray(arrays["waves"][row]), float(meta["fps"]), told
 
     def bpm(self, index: int) -> FloatArray:
         """(T,) true instantaneous rate."""
@@ -192,8 +193,8 @@ class Clips:
 
     def mask(self, index: int) -> FloatArray:
         """(S,S) 0–1: living skin in the first frame."""
-        shard, row = self._find(index)
-        return np.asarray(self._arrays(shard)["masks"][row], np.float32) / 255
+        mask: FloatArray = self.clip(index)[3]["mask"]
+        return mask
 
     def verify(self) -> None:
         """Compare every file with its checksum; the first damaged one is an error."""

@@ -85,6 +85,15 @@ def cut(pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float
     return mixed
 
 
+def cut_mask(mask: FloatArray | None, how: Draw, size: int) -> FloatArray:
+    """A mask (S,S) 0–1 of the stored picture as the varied clip shows it, (size,size) f32; 0 for None."""
+    if mask is None:
+        return np.zeros((size, size), np.float32)
+    grey = np.repeat(np.rint(255 * mask).astype(np.uint8)[None, :, :, None], 3, 3)  # (1,S,S,3)
+    small = cut(grey, np.zeros(1), how.box, size)[0, :, :, 0] / np.float32(255)
+    return np.ascontiguousarray(small[:, ::-1] if how.flip else small, np.float32)
+
+
 def cut_wave(wave: FloatArray, at: FloatArray) -> FloatArray:
     """The wave at fractional positions, (T,) f32."""
     return np.interp(at, np.arange(len(wave)), wave).astype(np.float32)

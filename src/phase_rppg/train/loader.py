@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from . import augment
 from .recipe import Recipe
 from .sources import ClipSource
 
+Item: TypeAlias = tuple[ByteArray, FloatArray, bool, FloatArray]  # pixels, wave, labelled, skin
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -27,6 +30,7 @@ class Batch:
     pixels: Tensor  # (B,T,S,S,3) u8
     wave: Tensor  # (B,T) f32
     labelled: Tensor  # (B,) bool: whether a weakly supervised loss may look at the wave
+    skin: Tensor  # (B,S,S) f32 0–1: living skin in the clip's first picture; all 0 where nobody knows
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def starts(valid: BoolArray, length: int) -> np.ndarray:
     return np.flatnonzero(np.convolve(valid.astype(np.int64), np.ones(length, np.int64), "valid") == length)
 
 
-class TrainingClips(Dataset[tuple[ByteArray, FloatArray, bool]]):
+class TrainingClips(Dataset[Item]):
     """Item (epoch, place) is one augmented clip."""
 
     def __init__(self, recipe: Recipe, sources: Sequence[ClipSource], size: int, fps: float) -> None:
@@ -87,22 +91,23 @@ class TrainingClips(Dataset[tuple[ByteArray, FloatArray, bool]]):
         self.plan = plan(recipe, sources)
         self._epoch: tuple[int, list[tuple[int, int]]] = (-1, [])
 
-    def __getitem__(self, place: tuple[int, int]) -> tuple[ByteArray, FloatArray, bool]:
+    def __getitem__(self, place: tuple[int, int]) -> Item:
         epoch, index = place
         if self._epoch[0] != epoch:
             self._epoch = (epoch, self.plan.epoch(epoch))
         source, clip = self._epoch[1][index]
         rng = np.random.default_rng([self.recipe.seed, 3, epoch, index])
-        made = make(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
+        pixels, wave, skin = make(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
         # The same clips are labelled in every epoch.
         luck = np.random.default_rng([self.recipe.seed, 4, source, clip]).random()
-        return *made, bool(luck < self.recipe.loss.labelled)
+        return pixels, wave, bool(luck < self.recipe.loss.labelled), skin
 
 
 def make(
     source: ClipSource, index: int, recipe: Recipe, size: int, fps: float, rng: np.random.Generator
-) -> tuple[ByteArray, FloatArray]:
-    """One augmented training clip: pixels (T,size,size,3) u8 and wave (T,) f32 on the network's clock."""
+) -> tuple[ByteArray, FloatArray, FloatArray]:
+    """One augmented training clip: pixels (T,size,size,3) u8 and wave (T,) f32 on the network's clock, and
+    where its skin is, (size,size) f32."""
     pixels, wave, source_fps, meta = source.clip(index)
     how = augment.draw(recipe.augment, rng)
     frames, usable = recipe.data.frames, len(pixels)
@@ -127,7 +132,8 @@ def make(
         first = int(at[0])
         pixels = augment.compress(pixels[first : int(np.ceil(at[-1])) + 1], how.crf)
         at = at - first
-    return augment.recolour(augment.cut(pixels, at, how.box, size), how), wave
+    skin = augment.cut_mask(meta.get("mask"), how, size)
+    return augment.recolour(augment.cut(pixels, at, how.box, size), how), wave, skin
 
 
 def validation_clip(source: ClipSource, index: int, size: int, fps: float) -> tuple[ByteArray, FloatArray]:
@@ -173,11 +179,13 @@ class _Places:
         yield from self._places()  # type: ignore[operator]
 
 
-def _collate(items: list[tuple[ByteArray, FloatArray, bool]]) -> Batch:
+def _collate(items: list[Item]) -> Batch:
+    pixels, waves, labelled, skins = zip(*items, strict=True)
     return Batch(
-        torch.from_numpy(np.stack([pixels for pixels, _, _ in items])),
-        torch.from_numpy(np.stack([wave for _, wave, _ in items])),
-        torch.tensor([labelled for _, _, labelled in items]),
+        torch.from_numpy(np.stack(pixels)),
+        torch.from_numpy(np.stack(waves)),
+        torch.tensor(labelled),
+        torch.from_numpy(np.stack(skins)),
     )
 
 

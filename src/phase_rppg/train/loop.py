@@ -169,7 +169,9 @@ class Run:
         sums = torch.zeros(3)
         for first in range(0, len(batch.pixels), self.micro):
             part = slice(first, first + self.micro)
-            terms = state.objective(state.network(batch.pixels[part]), batch.wave[part], batch.labelled[part])
+            terms = state.objective(
+                state.network(batch.pixels[part]), batch.wave[part], batch.labelled[part], batch.skin[part]
+            )
             share = len(batch.pixels[part]) / options.batch
             (terms.total * share).backward()
             state.norms.after_pass()

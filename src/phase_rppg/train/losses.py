@@ -15,7 +15,7 @@ from ..errors import ArgumentError, UnknownNameError
 from ..nn.output import Output
 from .contrast import contrast_loss, normalised_spectrum
 
-AUXILIARY = ("latent", "spectral", "oscillator", "none")
+AUXILIARY = ("latent", "spectral", "oscillator", "skin", "none")
 BAND_HZ = (0.66, 3.34)
 LAG = 3  # frames between the samples that the oscillator's recurrence links
 _TINY = 1e-8
@@ -61,6 +61,23 @@ def oscillator_residual(wave: Tensor) -> Tensor:
     a, b = (y1 * s22 - y2 * s12) / det, (y2 * s11 - y1 * s12) / det
     left = yy - a * y1 - b * y2
     return (left / yy.clamp_min(_TINY)).mean()
+
+
+def off_skin(mask: Tensor, skin: Tensor) -> Tensor:
+    """−log of the share of each mask that lies on skin: 0 if all of it does, log n if one n-th does.
+
+    mask (B,T,M,h,w) sums to 1, skin (B,S,S) is 0–1; a clip whose skin nobody knows (all 0) costs nothing.
+    A second mask is free: it may watch the background.
+    """
+    height, width = mask.shape[-2:]
+    small = F.adaptive_avg_pool2d(skin[:, None], (height, width))  # (B,1,h,w)
+    most = small.amax((1, 2, 3))  # (B,)
+    known = most > 0
+    if not known.any():
+        return mask.new_zeros(())
+    small = small[known] / most[known, None, None, None]
+    share = (mask[known, :, 0] * small).sum((-1, -2))  # (B,T)
+    return -share.clamp_min(1e-4).log().mean()
 
 
 class LatentDecoder(nn.Module):
@@ -115,11 +132,15 @@ class Objective(nn.Module):
                     "loss.auxiliary", auxiliary, "another one: this network shows no latent sequence"
                 )
             self.decoder = LatentDecoder(example.latent.shape[2], example.raw.shape[2])
+        if auxiliary == "skin" and example.mask is None:
+            raise ArgumentError("loss.auxiliary", auxiliary, "another one: this network shows no mask")
 
-    def forward(self, output: Output, target: Tensor, labelled: Tensor | None = None) -> Terms:
+    def forward(
+        self, output: Output, target: Tensor, labelled: Tensor | None = None, skin: Tensor | None = None
+    ) -> Terms:
         """Judge the frames from `first` on: the wave at t should be the target at t − delay.
 
-        `labelled` (B,) says whose target the contrast may look at.
+        `labelled` (B,) says whose target the contrast may look at, `skin` (B,S,S) where masks should lie.
         """
         wave = output.wave[:, self.first :]
         if self.target == "difference":
@@ -137,6 +158,8 @@ class Objective(nn.Module):
             extra = spectral(wave, target, self.fps)
         elif self.auxiliary == "oscillator":
             extra = oscillator_residual(wave)
+        elif self.auxiliary == "skin" and output.mask is not None and skin is not None:
+            extra = off_skin(output.mask[:, self.first :], skin)
         return Terms(main + self.weight * extra, agreement.detach(), extra.detach())
 
 

@@ -21,7 +21,10 @@ class ClipSource(Protocol):
     def __len__(self) -> int: ...
 
     def clip(self, index: int) -> tuple[ByteArray, FloatArray, float, dict[str, Any]]:
-        """(pixels (T,S,S,3) u8, wave (T,), fps, meta); meta["valid"] (T,) may say which frames to use."""
+        """(pixels (T,S,S,3) u8, wave (T,), fps, meta).
+
+        meta["valid"] (T,) may say which frames to use, meta["mask"] (S,S) 0–1 where the skin is.
+        """
         ...
 
 
@@ -64,7 +67,8 @@ class Generated:
 
     def clip(self, index: int) -> tuple[ByteArray, FloatArray, float, dict[str, Any]]:
         made = self.job.make(index)
-        return made.pixels, np.asarray(made.truth.wave), made.truth.fps, dict(made.truth.conditions)
+        meta = {**made.truth.conditions, "mask": made.truth.mask}
+        return made.pixels, np.asarray(made.truth.wave), made.truth.fps, meta
 
 
 class Prepared:
