@@ -81,6 +81,8 @@ def test_a_missing_data_set_is_named_with_what_can_still_run(
     assert "no data" in (tmp_path / "out" / "table1" / "table1.md").read_text(encoding="utf-8")
     assert reproduce("table3", some, tmp_path / "out") == 4
     assert "no cell can run; mmpd: not found" in capsys.readouterr().err
+    assert reproduce("table3", some / "absent", tmp_path / "out") == 4
+    assert f"looked in {some / 'absent'} (no such folder)" in capsys.readouterr().err
     (some / "more").mkdir()
     (some / "set-ub").rename(some / "more" / "a")
     shutil.copytree(some / "more" / "a", some / "more" / "b")

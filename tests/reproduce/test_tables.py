@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from phase_rppg.reproduce import plan_of, report
+from phase_rppg.reproduce import pictures, plan_of, report
 from phase_rppg.reproduce.budget import budget_of
 from phase_rppg.reproduce.grid import condition_grids, main_grid
 from phase_rppg.reproduce.runner import Outcome, stamp
@@ -67,6 +68,8 @@ def test_lights_are_told_apart() -> None:
     done = outcome("fig-lighting", cells)
     assert row_of(main_grid(done, "ours", "whole"), "PHASE-Net") == ("2.00", "–", "0.00", "4.00")
     assert row_of(main_grid(done, "ours", "whole"), "PhysNet", ours=False)[3] == "21.62"
+    titles = [grid.title for grid in report.grids(done)]
+    assert len(set(titles)) == len(titles), "whole recordings and windows are told apart"
     (by_light,) = condition_grids(done)
     assert [group for group, _ in by_light.groups] == ["incandescent", "led-low", "nature"]
 
@@ -113,6 +116,42 @@ def test_the_stamp_is_in_every_file(tmp_path: Path) -> None:
     assert ours["paper_MAE"] == "0.14"
     assert float(ours["mae_low"]) <= 2.0 <= float(ours["mae_high"])
     assert all(row["stamp"].startswith("FAKE DATA") for row in rows)
+
+
+def test_counts_have_columns_of_their_own() -> None:
+    done = replace(outcome("table5", {}), counts={"physnet": (0.768577, 55.6165), "ts-can": (7.5, 96.0)})
+    first, second = csv.DictReader(report.table_csv(done).splitlines())
+    assert (first["row"], first["m_parameters"], first["g_macs"]) == ("physnet", "0.768577", "55.6165")
+    assert (first["paper_M parameters"], first["paper_G MACs"]) == ("0.77", "56.1")
+    assert second["paper_G MACs"] == ""
+    assert "PhysMamba leaves its Mamba layers out" in report.markdown(done, report.grids(done), [])
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "command"),
+    [
+        ("table1", [], "table1 --budget paper --seeds 0,1"),
+        ("table1", ["pos", "lgi"], "table1 --budget paper --seeds 0,1 --models pos,lgi"),
+        ("study", ["phasenet-stream"], "study --budget paper --seeds 0,1 --models phasenet-stream"),
+        ("table5", [], "table5 --budget paper"),
+    ],
+)
+def test_a_report_tells_the_command_that_makes_it_again(name: str, models: list[str], command: str) -> None:
+    done = Outcome(plan_of(name, models), budget_of("paper"), (0, 1))
+    assert report.facts(done)[0] == f"Command: phase reproduce {command}"
+
+
+def test_latex_says_what_markdown_says() -> None:
+    assert report._tex("p_c & 50 % #1 $") == r"p\_c \& 50 \% \#1 \$"
+    assert report._tex("1 ± 2 → λ") == r"1 $\pm$ 2 $\to$ $\lambda$"
+    assert report._tex(r"{~^\}") == r"\{\textasciitilde{}\textasciicircum{}\textbackslash{}\}"
+
+
+def test_the_bars_are_of_the_convention_that_they_name() -> None:
+    done = outcome("table1", {("phasenet", "pure"): [result([1, -3])]})
+    (axes,) = pictures.bars(done, ["phasenet"], ["pure"]).axes
+    assert axes.get_title().endswith("convention: toolbox)")
+    assert [bar.get_height() for bar in axes.patches] == [4.0]  # twice ours, as `result` has it
 
 
 def test_a_wave_is_compared_whole_and_in_windows() -> None:

@@ -124,9 +124,10 @@ def locate(roots: Sequence[str]) -> Located:
         if equals and not Path(root).exists():
             raise UnknownNameError("data set", name, DATASETS)
         folder = Path(root)
-        looked.append(str(folder))
         if not folder.is_dir():
+            looked.append(f"{folder} (no such folder)")
             continue
+        looked.append(str(folder))
         for place_ in (folder, *base.subfolders(folder)):
             for dataset in DATASETS:
                 if registry.load("datasets", dataset).find(place_):

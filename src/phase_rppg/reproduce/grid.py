@@ -105,8 +105,12 @@ def main_grid(outcome: Outcome, convention: str, evaluation: str) -> Grid:
         if any(p != "–" for p in printed):
             rows.append(Row(label(row), False, tuple(printed)))
     groups = tuple((_heading(plan, column), plan.metrics) for column in columns)
+    return Grid(_title(outcome, convention, evaluation), groups, tuple(rows))
+
+
+def _title(outcome: Outcome, convention: str, evaluation: str) -> str:
     words = {"whole": "whole recordings", "windows": f"windows of {outcome.budget.window_s:g} s"}
-    return Grid(f"{plan.title} ({words[evaluation]}, convention: {convention})", groups, tuple(rows))
+    return f"{outcome.plan.title} ({words[evaluation]}, convention: {convention})"
 
 
 def _heading(plan: Plan, column: str) -> str:
@@ -181,7 +185,7 @@ def _light_grid(outcome: Outcome, convention: str, evaluation: str) -> Grid:
         if any(p != "–" for p in printed):
             rows.append(Row(label(row), False, printed))
     groups = tuple((light, ("MAE",)) for light in LIGHTS)
-    return Grid(f"{outcome.plan.title} (convention: {convention})", groups, tuple(rows))
+    return Grid(_title(outcome, convention, evaluation), groups, tuple(rows))
 
 
 def condition_grids(outcome: Outcome, convention: str = "ours") -> list[Grid]:

@@ -79,11 +79,15 @@ def stamped(figure: Figure, stamp: str) -> None:
 
 
 def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figure:
-    """The first metric of every row, by column, with the paper's number as a mark."""
+    """The first metric of every row, by column, with the paper's number as a mark.
+
+    In the convention that the paper's numbers are closest to; in ours where there is no paper.
+    """
     from matplotlib.figure import Figure
 
     plan = outcome.plan
     metric = plan.metrics[0]
+    convention = "ours" if plan.worlds else "toolbox"
     light = plan.view == "condition"
     columns = LIGHTS if light else columns
     figure = Figure(
@@ -98,7 +102,7 @@ def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figur
         for number, column in enumerate(columns):
             results = outcome.results.get((row, "mmpd" if light else column), [])
             keep = ("light", column) if light else None
-            found = values(summaries(results, "ours", "whole", keep), metric)
+            found = values(summaries(results, convention, "whole", keep), metric)
             heights.append(float(np.mean(found)) if found else 0.0)
             errors.append(float(np.std(found, ddof=1)) if len(found) > 1 else 0.0)
             printed = paper.value(plan.name, row, column, metric)
@@ -115,7 +119,7 @@ def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figur
         )  # fmt: skip
     axes.set_xticks(range(len(columns)), [label(c) for c in columns])
     axes.set(ylabel=f"{metric} (bpm)" if metric in ("MAE", "RMSE") else metric)
-    axes.set_title(plan.title, fontsize=10)
+    axes.set_title(f"{plan.title} (whole recordings, convention: {convention})", fontsize=10)
     axes.set_ylim(bottom=0)
     axes.set_axisbelow(True)
     axes.grid(alpha=0.3, axis="y")

@@ -14,11 +14,12 @@ from ..evaluate.metrics import CONVENTIONS, bootstrap
 from ..fileio import write_json, write_text
 from . import paper
 from .grid import EVALUATIONS, METRICS, Grid, comparisons, condition_grids, main_grid, summaries
-from .plan import LIGHTS
+from .plan import LIGHTS, plan_of
 from .runner import Outcome
 
-_TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "±": r"$\pm$", "→": r"$\to$", "λ": r"$\lambda$",
-        "×": r"$\times$", "–": "--", "−": "$-$"}  # fmt: skip
+_TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+        "→": r"$\to$", "λ": r"$\lambda$", "×": r"$\times$", "–": "--", "−": "$-$"}  # fmt: skip
 
 
 def grids(outcome: Outcome) -> list[Grid]:
@@ -46,7 +47,7 @@ def write(outcome: Outcome, folder: Path) -> list[Path]:
 def facts(outcome: Outcome) -> list[str]:
     """What a reader has to know besides the numbers."""
     plan, budget = outcome.plan, outcome.budget
-    lines = [f"Command: phase reproduce {plan.name} --budget {budget.name}"]
+    lines = [f"Command: {_command(outcome)}"]
     if plan.view != "count":
         lines.append(f"Seeds: {', '.join(map(str, outcome.seeds))}; ± is the standard deviation over seeds.")
         clips = {
@@ -77,6 +78,18 @@ def facts(outcome: Outcome) -> list[str]:
     lines += [f"Missing: {row} → {column}: {why}" for (row, column), why in outcome.missing.items()]
     lines += [f"Failed: {row} → {column}: {why}" for (row, column), why in outcome.failed.items()]
     return lines
+
+
+def _command(outcome: Outcome) -> str:
+    """What was asked for, without where data lie and results go."""
+    plan = outcome.plan
+    words = ["phase reproduce", plan.name, "--budget", outcome.budget.name]
+    if plan.view != "count":
+        words += ["--seeds", ",".join(map(str, outcome.seeds))]
+    if plan.rows != plan_of(plan.name).rows:
+        named = dict.fromkeys(cell.row for cell in plan.cells if cell.row == cell.model.name)
+        words += ["--models", ",".join(named)]
+    return " ".join(words)
 
 
 def markdown(outcome: Outcome, tables: Sequence[Grid], pictures: Sequence[str]) -> str:
@@ -121,6 +134,9 @@ def table_csv(outcome: Outcome) -> str:
     """One line per cell, seed, convention and evaluation, with standard errors, intervals and the paper."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    if outcome.plan.view == "count":
+        writer.writerows(_count_records(outcome))
+        return text.getvalue()
     names = [m.lower().replace(" ", "_") for m in METRICS]
     errors = [f"{name}_error" for name in names]
     head = ["stamp", "table", "row", "column", "seed", "convention", "evaluation", "count", *names, *errors]
@@ -133,13 +149,6 @@ def table_csv(outcome: Outcome) -> str:
 def records(outcome: Outcome) -> list[list[Any]]:
     plan = outcome.plan
     rows: list[list[Any]] = []
-    if plan.view == "count":
-        for row, (parameters, macs) in outcome.counts.items():
-            printed = [paper.value(plan.name, row, "clip", m) for m in plan.metrics]
-            blank = [""] * (3 + 2 * len(METRICS) + 2)
-            rows.append([outcome.stamp, plan.name, row, "clip", *blank, *map(_blank, printed)])
-            rows[-1][5:7] = [f"{parameters:.6f} M parameters", f"{macs:.4f} G MACs"]
-        return rows
     lights = LIGHTS if plan.view == "condition" else ()
     for (row, column), results in outcome.results.items():
         for result in results:
@@ -159,6 +168,18 @@ def records(outcome: Outcome) -> list[list[Any]]:
                             [outcome.stamp, plan.name, row, place, _blank(result["seed"]), convention,
                              evaluation, found[0].count, *numbers, *low_high, *map(_blank, printed)]
                         )  # fmt: skip
+    return rows
+
+
+def _count_records(outcome: Outcome) -> list[list[Any]]:
+    """A head and one line per network."""
+    plan = outcome.plan
+    rows: list[list[Any]] = [
+        ["stamp", "table", "row", "m_parameters", "g_macs", *(f"paper_{m}" for m in plan.metrics)]
+    ]
+    for row, (parameters, macs) in outcome.counts.items():
+        printed = [_blank(paper.value(plan.name, row, "clip", m)) for m in plan.metrics]
+        rows.append([outcome.stamp, plan.name, row, f"{parameters:.6f}", f"{macs:.4f}", *printed])
     return rows
 
 
