@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from phase_rppg import nn
 from phase_rppg.cli import build
-from phase_rppg.nn import count
+from phase_rppg.nn import count, phasenet
+from phase_rppg.reproduce import paper
 
 BY_HAND = [
     (tnn.Conv2d(3, 8, 5, padding=2), (2, 3, 10, 10), 3 * 8 * 25 + 8, 2 * 8 * 100 * 3 * 25),
@@ -63,7 +64,10 @@ def test_the_paper_preset_counted_by_hand() -> None:
 
 def test_the_paper_preset_is_as_small_as_the_paper_says() -> None:
     network = nn.build("phasenet")
-    assert count.parameters(network) <= 300_000
+    assert count.parameters(network) == phasenet.REFERENCE_PARAMETERS
+    assert round(phasenet.REFERENCE_PARAMETERS / 1e6, 2) == paper.value(
+        "table5", "phasenet", "clip", "M parameters"
+    )
     assert count.clip_macs(network, 128, 128) <= 28.3e9
 
 
