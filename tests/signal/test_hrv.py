@@ -69,6 +69,39 @@ def test_no_sway_no_breathing() -> None:
     assert hrv.respiration(noisy) is None
 
 
+@pytest.mark.parametrize("seconds", [31, 45, 60, 120])
+@pytest.mark.parametrize("kind", ["timing", "interval", "drift"])
+def test_noise_does_not_breathe(kind: str, seconds: float) -> None:
+    rng = np.random.default_rng(4)
+    found = 0
+    for _ in range(200):
+        count = int(seconds / 0.8) + 1
+        steps_s = np.full(count, 0.8)
+        if kind == "interval":
+            steps_s += rng.normal(0, 0.03, count)
+        elif kind == "drift":
+            wander_s = np.cumsum(rng.normal(0, 0.008, count))
+            steps_s += wander_s - wander_s.mean()
+        times = np.cumsum(steps_s)
+        if kind == "timing":
+            times += rng.normal(0, 0.015, count)
+        found += hrv.respiration(times) is not None
+    assert found <= 4  # of 200
+
+
+@pytest.mark.parametrize("seconds", [35, 60, 120])
+def test_breathing_is_still_read_from_beats_that_are_timed_roughly(seconds: float) -> None:
+    rng = np.random.default_rng(5)
+    read = [
+        hrv.respiration(times + rng.normal(0, 0.008, len(times)))
+        for times in (beats(seconds, breathing_hz=hz) for hz in np.linspace(0.13, 0.38, 40))
+    ]
+    given = [found for found in read if found is not None]
+    assert len(given) >= 36
+    true = 60 * np.linspace(0.13, 0.38, 40)
+    assert all(abs(f - t) < 1 for f, t in zip(read, true, strict=True) if f is not None)
+
+
 @pytest.mark.parametrize("times", [[], [1.0], [1.0, 2.0]])
 def test_too_few_beats_say_nothing(times: list[float]) -> None:
     assert hrv.hrv(np.array(times)) is None

@@ -19,7 +19,8 @@ MIN_RESPIRATION_S = 30.0
 MAX_DROPPED = 0.2
 LF_HZ, HF_HZ = (0.04, 0.15), (0.15, 0.40)
 BREATHING_HZ = (0.1, 0.5)  # 6–30 breaths per minute
-CLEAR_BREATHING = 0.5  # share of the breathing band that one line must hold
+# Share of all sway that one line must hold: noise alone gathers this much in fewer than 1 of 50 short runs.
+CLEAR_BREATHING, CLEAR_BREATHING_S = 0.5, 10.0  # 0.5 + 10 s / duration
 _TACHOGRAM_HZ = 4.0
 
 
@@ -61,11 +62,8 @@ def hrv(beat_times_s: FloatArray) -> Hrv | None:
     )
 
 
-def respiration(beat_times_s: FloatArray, heights: FloatArray | None = None) -> float | None:
-    """Breaths per minute from the sway of the beat intervals, or None when no clear single line is there.
-
-    With `heights` (the size of each beat's peak) both must agree within 2 breaths per minute.
-    """
+def respiration(beat_times_s: FloatArray) -> float | None:
+    """Breaths per minute from the sway of the beat intervals, or None when no clear single line is there."""
     beat_times_s = np.asarray(beat_times_s, float)
     if len(beat_times_s) < 10 or beat_times_s[-1] - beat_times_s[0] < MIN_RESPIRATION_S:
         return None
@@ -73,13 +71,7 @@ def respiration(beat_times_s: FloatArray, heights: FloatArray | None = None) -> 
     normal = _normal(intervals_s)
     if normal.mean() < 1 - MAX_DROPPED:
         return None
-    # Breathing faster than half the heart rate cannot be seen in its beats.
-    ceiling_hz = min(BREATHING_HZ[1], 0.45 / float(np.median(intervals_s)))
-    found = _clear_line(beat_times_s[1:][normal], intervals_s[normal], ceiling_hz)
-    if found is None or heights is None:
-        return found
-    other = _clear_line(beat_times_s, np.asarray(heights, float), ceiling_hz)
-    return found if other is not None and abs(found - other) <= 2 else None
+    return _clear_line(beat_times_s[1:][normal], intervals_s[normal], 0.5 / float(np.median(intervals_s)))
 
 
 def _normal(intervals_s: FloatArray) -> np.ndarray:
@@ -108,13 +100,19 @@ def _lf_hf(beat_times_s: FloatArray, intervals_s: FloatArray, normal: np.ndarray
     return low / high if high > 0 else None
 
 
-def _clear_line(at_s: FloatArray, values: FloatArray, ceiling_hz: float) -> float | None:
-    series = _tachogram(at_s, values)
+def _clear_line(at_s: FloatArray, intervals_s: FloatArray, nyquist_hz: float) -> float | None:
+    """The one line that holds most of the sway; a drift and the jitter of the beats are no line."""
+    series = _tachogram(at_s, intervals_s)
     duration_s = len(series) / _TACHOGRAM_HZ
     hz, power = _power(series)
-    inside = (hz >= BREATHING_HZ[0]) & (hz <= ceiling_hz)
-    if not inside.any() or power[inside].sum() <= 0 or series.std() < 1e-6 * abs(series.mean()):
+    # Breathing faster than half the heart rate cannot be seen in its beats.
+    inside = (hz >= BREATHING_HZ[0]) & (hz <= min(BREATHING_HZ[1], 0.9 * nyquist_hz))
+    if not inside.any() or series.std() < 1e-6 * abs(series.mean()):
         return None
-    best = float(hz[inside][np.argmax(power[inside])])
-    line = inside & (np.abs(hz - best) <= max(0.03, 1.5 / duration_s))
-    return 60 * best if power[line].sum() / power[inside].sum() >= CLEAR_BREATHING else None
+    best = int(np.flatnonzero(inside)[np.argmax(power[inside])])
+    if power[best] < max(power[best - 1], power[best + 1]):
+        return None  # the flank of something outside the band
+    sway = (hz >= LF_HZ[0]) & (hz <= nyquist_hz)
+    line = sway & (np.abs(hz - hz[best]) <= max(0.03, 1.5 / duration_s))
+    needed = CLEAR_BREATHING + CLEAR_BREATHING_S / duration_s
+    return 60 * float(hz[best]) if power[line].sum() >= needed * power[sway].sum() else None
