@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from phase_rppg.cli import run as phase
+from phase_rppg.evaluate import plots
+from phase_rppg.synth.writers import mark
 
 from . import fake_layouts
 
@@ -28,6 +32,7 @@ def test_the_rates_of_an_easy_data_set_are_found(
         phase(["evaluate", str(root), "--model", "pos", "--workers", "0", "--json", "--ungated", *files]) == 0
     )
     document = json.loads(capsys.readouterr().out)
+    assert document["stamp"] == "REAL DATA"
     assert document["overall"]["count"] >= 4
     assert document["overall"]["ungated"]["mae"]["value"] < 1.5
     assert [r["subject"] for r in document["recordings"]] == ["person 1", "person 2"]
@@ -45,6 +50,26 @@ def test_a_person_sees_a_table(root: Path, capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert "mean of" in shown
     assert "all windows" in shown.replace("\n", " ") or "all" in shown
+    assert "whole, ours" in shown
+    assert "whole, toolbox" in shown
+    assert "REAL DATA" in shown
+
+
+def test_what_the_generator_made_is_called_fake_everywhere(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, out = tmp_path / "REAL recordings", tmp_path / "out"
+    shutil.copytree(root, copy)
+    mark(copy, "phase synth")
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
+    assert phase(["evaluate", str(copy), "--model", "pos", "--workers", "0", "--out", str(out)]) == 0
+    assert "FAKE DATA: made by the generator" in capsys.readouterr().out
+    assert json.loads((out / "evaluation.json").read_text())["stamp"].startswith("FAKE DATA")
+    rows = csv.DictReader((out / "windows.csv").read_text().splitlines())
+    assert all(row["stamp"].startswith("FAKE DATA") for row in rows)
+    assert len(drawn) == 4
+    assert all("FAKE DATA" in [text.get_text() for text in figure.texts] for figure in drawn)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,10 @@ import pytest
 pytest.importorskip("torch")
 
 from phase_rppg.cli import run as phase
-from phase_rppg.reproduce import names, plan_of
+from phase_rppg.datasets import base
+from phase_rppg.evaluate import stamp
+from phase_rppg.reproduce import domains, names, plan_of
+from phase_rppg.reproduce.budget import budget_of
 from phase_rppg.synth.writers import MARKER, is_synthetic
 
 # Table 1 and the ablations run whole, and with them every network; the other tables need not all do it again.
@@ -124,6 +127,20 @@ def test_synthetic_data_is_known_by_its_marker_not_by_its_name(fakes: Path, tmp_
     assert is_synthetic(tmp_path / "REAL UBFC")
     (tmp_path / "REAL UBFC" / "subject1" / MARKER).unlink()
     assert not is_synthetic(tmp_path / "REAL UBFC")
+
+
+def test_one_fake_subject_deep_in_a_data_set_makes_it_fake(fakes: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "UBFC" / "DATASET_2"
+    for subject in ("subject1", "subject2"):
+        shutil.copytree(fakes / "set-ub" / subject, deep / subject)
+    (deep / "subject1" / MARKER).unlink()
+    found = base.find("ubfc_rppg", tmp_path / "UBFC")
+    assert stamp.synthetic(found) == (False, True)
+    assert stamp.words(stamp.synthetic(found)).startswith("FAKE DATA mixed")
+    opened = domains.open_dataset(
+        "ubfc_rppg", tmp_path / "UBFC", tmp_path / "cache", budget_of("smoke"), 0, lambda _: None
+    )
+    assert opened.synthetic
 
 
 @pytest.mark.parametrize("network", ["phasenet", "physnet"])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from ..evaluate.metrics import Summary
     from ..evaluate.protocol import Evaluation, Scores
     from ..pipeline.model import PulseModel
 
@@ -138,13 +139,14 @@ def _table(evaluation: Evaluation) -> Table:
     from rich import box
     from rich.table import Table
 
-    from ..evaluate.protocol import by_condition, mae_interval, mean_of_recordings, score
+    from ..evaluate.protocol import by_condition, mae_interval, mean_of_recordings, score, whole_recordings
 
     title = f"{evaluation.model} on {evaluation.dataset}, windows of {evaluation.window_s:g} s"
     caption = "left: every number found; right: only what the gate shows; errors in bpm"
     sure = mae_interval(evaluation, shown=False)
     if sure is not None:
         caption += f"\nleft MAE, 95 % interval over subjects: {sure.low:.2f} to {sure.high:.2f}"
+    caption += f"\n{evaluation.stamp}"
     table = Table(title=title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("recording", no_wrap=True)
     for name in ("n", "MAE", "RMSE", "r", "±5", "│", "shown", "MAE", "±5"):
@@ -157,6 +159,9 @@ def _table(evaluation: Evaluation) -> Table:
     mean = mean_of_recordings(every)
     shown = [_share(mean["coverage"]), _number(mean["gated_mae"])]
     table.add_row("mean of recordings", "", _number(mean["ungated_mae"]), "", "", "", "│", *shown)
+    for convention, summary in whole_recordings(evaluation).items():
+        if summary is not None:
+            table.add_row(f"whole, {convention}", f"{summary.count}", *_errors(summary), "│")
     for kind, values in by_condition(evaluation).items():
         if len(values) > 1:
             table.add_section()
@@ -169,12 +174,15 @@ def _cells(scores: Scores) -> list[str]:
     left, right = scores.ungated, scores.gated
     all_found, shown = ["–"] * 4, ["–"] * 2
     if left is not None:
-        r = left.pearson.value if left.pearson is not None else None
-        errors = [left.mae.value, left.rmse.value, r]
-        all_found = [*map(_number, errors), _share(left.within.value)]
+        all_found = _errors(left)
     if right is not None:
         shown = [_number(right.mae.value), _share(right.within.value)]
     return [f"{scores.windows}", *all_found, "│", _share(scores.coverage), *shown]
+
+
+def _errors(summary: Summary) -> list[str]:
+    r = summary.pearson.value if summary.pearson is not None else None
+    return [*map(_number, (summary.mae.value, summary.rmse.value, r)), _share(summary.within.value)]
 
 
 def _number(value: float | None) -> str:
@@ -194,22 +202,23 @@ def _write_csv(path: Path, evaluation: Evaluation, ungated: bool) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
-        ["recording", "subject", "start_s", "end_s", "truth_bpm", "bpm", "p_ok", "shown", "reason"]
+        ["recording", "subject", "start_s", "end_s", "truth_bpm", "bpm", "p_ok", "shown", "reason", "stamp"]
     )
     for result in evaluation.results:
         for row in result.rows:
             bpm = f"{row.bpm:.3f}" if row.bpm is not None and (row.shown or ungated) else ""
             times = [f"{row.start_s:g}", f"{row.end_s:g}", f"{row.truth_bpm:.3f}"]
             writer.writerow(
-                [result.name, result.subject, *times, bpm, f"{row.p_ok:.4f}", int(row.shown), row.reason]
-            )
+                [result.name, result.subject, *times, bpm, f"{row.p_ok:.4f}", int(row.shown), row.reason,
+                 evaluation.stamp]
+            )  # fmt: skip
     write_text(path, text.getvalue())
 
 
 def _write_plots(folder: Path, evaluation: Evaluation) -> None:
     import numpy as np
 
-    from ..evaluate import plots, selective
+    from ..evaluate import metrics, plots, selective, stamp
 
     found = [
         (result.name, row) for result in evaluation.results for row in result.rows if row.bpm is not None
@@ -221,13 +230,14 @@ def _write_plots(folder: Path, evaluation: Evaluation) -> None:
     truth = np.array([row.truth_bpm for _, row in found])
     p_ok = np.array([row.p_ok for _, row in found])
     title = f"{evaluation.model} on {evaluation.dataset}"
-    plots.save(plots.scatter(estimate, truth, title=title, groups=names), folder / "scatter.png")
+    figures = {"scatter": plots.scatter(estimate, truth, title=title, groups=names)}
     if len(found) > 2:
-        plots.save(
-            plots.bland_altman(estimate, truth, title=title, groups=names), folder / "bland-altman.png"
-        )
+        figures["bland-altman"] = plots.bland_altman(estimate, truth, title=title, groups=names)
     error = np.abs(estimate - truth)
     curve = selective.risk_coverage(error, p_ok, windows=len(evaluation.rows()))
-    plots.save(plots.risk_coverage({evaluation.model: curve}, title=title), folder / "risk-coverage.png")
-    table = selective.calibration(p_ok, error <= 5)
-    plots.save(plots.reliability(table, title=title), folder / "reliability.png")
+    figures["risk-coverage"] = plots.risk_coverage({evaluation.model: curve}, title=title)
+    table = selective.calibration(p_ok, error <= metrics.WITHIN_BPM)
+    figures["reliability"] = plots.reliability(table, title=title)
+    for name, figure in figures.items():
+        stamp.put(figure, evaluation.stamp)
+        plots.save(figure, folder / f"{name}.png")

@@ -23,7 +23,7 @@ from ..pipeline.api import Order, carry_out
 from ..pipeline.model import PulseModel
 from ..pipeline.result import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
-from . import metrics
+from . import metrics, stamp
 from .metrics import Comparison, Summary
 
 
@@ -67,6 +67,7 @@ class Evaluation:
     step_s: float
     results: tuple[RecordingResult, ...]
     problems: tuple[RecordingError, ...]
+    stamp: str = "REAL DATA"  # or whether the generator made some of it
 
     def rows(self) -> list[Row]:
         return [row for result in self.results for row in result.rows]
@@ -131,8 +132,10 @@ def evaluate(
             results[job.name] = result
         if on_done is not None:
             on_done(job.name, result if isinstance(result, RecordingError) else None)
-    ordered = tuple(results[one.name] for one in found if one.name in results)
-    return Evaluation(dataset, model, window_s, step_s, ordered, tuple(problems))
+    used = [one for one in found if one.name in results]
+    ordered = tuple(results[one.name] for one in used)
+    words = stamp.words(stamp.synthetic(used))
+    return Evaluation(dataset, model, window_s, step_s, ordered, tuple(problems), words)
 
 
 def pairs(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found]:
@@ -251,6 +254,7 @@ def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
     """The whole evaluation; numbers that the gate holds back are null unless `ungated`."""
     per_recording = [score(result.rows) for result in evaluation.results]
     return {
+        "stamp": evaluation.stamp,
         "dataset": evaluation.dataset,
         "model": evaluation.model,
         "window_s": evaluation.window_s,
@@ -264,7 +268,9 @@ def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
             )
         },
         "mean_of_recordings": mean_of_recordings(per_recording),
-        "whole_recordings": _whole_json(evaluation),
+        "whole_recordings": {
+            name: _summary_json(summary) for name, summary in whole_recordings(evaluation).items()
+        },
         "conditions": {
             kind: {value: scores_json(scores) for value, scores in values.items()}
             for kind, values in by_condition(evaluation).items()
@@ -318,11 +324,12 @@ def _summary_json(summary: Summary | None) -> dict[str, Any] | None:
     return {"count": summary.count, **values}
 
 
-def _whole_json(evaluation: Evaluation) -> dict[str, Any]:
-    table: dict[str, Any] = {}
+def whole_recordings(evaluation: Evaluation) -> dict[str, Summary | None]:
+    """convention → measures with every recording as one window; None if no recording could be compared."""
+    table: dict[str, Summary | None] = {}
     for convention in metrics.CONVENTIONS:
         compared = [r.whole[convention] for r in evaluation.results if convention in r.whole]
-        table[convention] = _summary_json(metrics.summarise_comparisons(compared)) if compared else None
+        table[convention] = metrics.summarise_comparisons(compared) if compared else None
     return table
 
 

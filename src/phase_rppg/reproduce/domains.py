@@ -14,8 +14,8 @@ from .. import registry
 from ..datasets import base, cache, splits
 from ..datasets.prepare import Settings, prepare
 from ..errors import InputError, RecordingError, UnknownNameError
+from ..evaluate import stamp
 from ..synth.clips import ClipJob, Clips, write_clips
-from ..synth.writers import is_synthetic
 from ..types import BoolArray, ByteArray, FloatArray
 from .budget import CLIP_FRAMES, Budget
 from .plan import DATASETS
@@ -159,7 +159,8 @@ def open_dataset(
     items = tuple(Item(e.subject, e.name, dict(e.conditions), e.frames, e) for e in entries)
     digest = hashlib.sha256("\n".join(sorted(e.key for e in entries)).encode()).hexdigest()
     excluded = tuple(problem.recording for problem in report.problems)
-    return Domain(name, str(root), is_synthetic(root), digest, items, excluded)
+    fake = any(stamp.synthetic(base.find(name, root)))
+    return Domain(name, str(root), fake, digest, items, excluded)
 
 
 def open_world(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluate import plots
+from ..evaluate import plots, stamp
 from . import paper
 from .grid import comparisons, label, summaries, values
 from .plan import HARD_WORLDS, LIGHTS, STUDY_MODULES
@@ -55,7 +55,7 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
             figures[f"bland-altman-{column}"] = plots.bland_altman(bpm, truth, title=title)
     written = []
     for name, figure in figures.items():
-        stamped(figure, outcome.stamp)
+        stamp.put(figure, outcome.stamp)
         path = folder / f"{_file(name)}.png"
         plots.save(figure, path)
         written.append(path)
@@ -64,18 +64,6 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
 
 def _file(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)
-
-
-def stamped(figure: Figure, stamp: str) -> None:
-    """Write the stamp under the picture, and FAKE DATA across it."""
-    figure.supxlabel(
-        stamp.replace("; ", "\n"), fontsize=8, color=_PAPER if "FAKE" in stamp else "black", weight="bold"
-    )
-    if "FAKE" in stamp:
-        figure.text(
-            0.5, 0.5, "FAKE DATA", fontsize=38, color=_PAPER, alpha=0.13, ha="center", va="center",
-            rotation=25, weight="bold", zorder=10,
-        )  # fmt: skip
 
 
 def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figure:

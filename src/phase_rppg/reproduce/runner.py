@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Interrupted, PhaseError
+from ..evaluate.stamp import words
 from .budget import Budget
 from .domains import Domain
 from .plan import Cell, Plan
@@ -37,16 +38,10 @@ class Outcome:
 
 
 def stamp(synthetic: Sequence[bool], budget: str) -> str:
-    """The words that no reader can miss."""
+    """Which data, and whether anything was learnt from it."""
     if not synthetic:
         return "NO DATA: counted from the networks"
-    if all(synthetic):
-        words = "FAKE DATA: made by the generator, not a reproduction of the paper"
-    elif any(synthetic):
-        words = "FAKE DATA mixed with real data, not a reproduction of the paper"
-    else:
-        words = "REAL DATA"
-    return words + ("; SMOKE BUDGET: nothing was learnt" if budget == "smoke" else "")
+    return words(synthetic) + ("; SMOKE BUDGET: nothing was learnt" if budget == "smoke" else "")
 
 
 @dataclass(frozen=True)
