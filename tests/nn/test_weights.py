@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,19 @@ def test_wrong_options_end_in_one_line(
     assert says in error
     assert error.count("\n") == 1
     assert not pth.with_suffix(".safetensors").exists()
+
+
+def test_without_torch_the_extra_is_named() -> None:
+    hidden = (
+        "import sys\n"
+        "class Hide:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'torch':\n"
+        "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
+        "sys.meta_path.insert(0, Hide())\n"
+        "from phase_rppg import cli\n"
+        "sys.exit(cli.run(['import-weights', 'x.pth']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "error: weights need torch: pip install 'phase-rppg[train]'\n"

@@ -49,9 +49,12 @@ def command(
     from rich.console import Console
 
     from .. import fileio, nn
-    from ..errors import ArgumentError, OutputError
-    from ..nn import count, imports, weights
+    from ..errors import ArgumentError, OutputError, UsageError
 
+    try:
+        from ..nn import count, imports, weights
+    except ModuleNotFoundError as error:
+        raise UsageError(f"weights need {error.name}: pip install 'phase-rppg[train]'") from error
     written = output or file.with_suffix(".safetensors")
     if written.exists() and not force:
         raise OutputError(written, "exists already; --force overwrites it")
