@@ -67,10 +67,22 @@ def run(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if _holds_interrupt(error):
+            _say("interrupted")
+            return _INTERRUPTED
         if os.environ.get("PHASE_DEBUG"):
             raise
         _say(f"internal error: {type(error).__name__}: {error} (set PHASE_DEBUG=1 for the traceback)")
         return 1
+
+
+def _holds_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl+C is behind an error: within the import of a compiled module it becomes an ImportError."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _say(line: str) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +38,14 @@ def find_videos(paths: Sequence[Path]) -> list[Path]:
     """Files as they are named, and the videos inside folders (not deeper), each once and in order."""
     found: list[Path] = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix.lower() in VIDEO_SUFFIXES and p.is_file())
+        if os.path.isdir(path):
+            try:
+                names = sorted(path.iterdir())
+            except OSError as error:
+                raise InputError(
+                    f"{path}: cannot be read ({error.strerror}); check its permissions"
+                ) from None
+            inside = [p for p in names if p.suffix.lower() in VIDEO_SUFFIXES and os.path.isfile(p)]
             if not inside:
                 raise InputError(
                     f"{path}: a folder without videos; name a video file or a folder that holds some"
@@ -83,7 +92,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.order))
-        self.process.start()
+        with _deaf_to_interrupts():
+            self.process.start()
         theirs.close()
 
     def take_next(self, waiting: deque[tuple[int, Path]]) -> None:
@@ -108,6 +118,19 @@ class _Worker:
         if self.job is not None:
             self.process.terminate()
         self.process.join()
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """A process that is started in here never hears Ctrl+C, not even while it is still importing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
 
 
 def _serve(pipe: Connection, order: Order) -> None:
