@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,17 +22,18 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     The temporary name keeps the suffix, so writers that look at it choose the right format.
     """
     target = Path(path)
+    check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+        prefix = f".{target.stem[:40]}-"
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=target.suffix, dir=target.parent)
         os.close(handle)
     except OSError as error:
         raise OutputError(target, error.strerror or str(error)) from error
     temporary = Path(name)
     try:
         yield temporary
-        if target.is_dir():
-            raise OutputError(target, "is a directory")
+        check_target(target)
         os.chmod(temporary, 0o666 & ~_umask())
         with open(temporary, "rb") as done:
             os.fsync(done.fileno())
@@ -40,6 +42,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise OutputError(target, error.strerror or str(error)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_target(path: Path) -> None:
+    """Refuse a place that a file cannot or must not take: a folder, a device such as /dev/null, a pipe."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OutputError(path, error.strerror or str(error)) from error
+    if stat.S_ISDIR(mode):
+        raise OutputError(path, "is a directory")
+    if not stat.S_ISREG(mode):
+        raise OutputError(path, "is a device or a pipe; name a file")
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

@@ -72,6 +72,16 @@ def test_a_folder_gives_a_table_and_a_summary(
     assert "notes.txt" not in out
 
 
+def test_a_video_that_is_named_twice_is_a_batch_of_one(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    video = str(film("short"))
+    assert run(["measure", video, video, "--json", "--method", "pos"]) == 3
+    found = json.loads(capfd.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
+    assert [entry["video"] for entry in found] == [video]
+
+
 def test_folders_and_files_are_found_once_and_in_order(tmp_path: Path) -> None:
     for name in ("b.mp4", "a.MOV", "c.txt"):
         (tmp_path / name).touch()

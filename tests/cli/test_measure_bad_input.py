@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -29,12 +30,14 @@ Films = Callable[[str], Path]
         ("huge", "16000×16000"),
         ("tiny", "16×16"),
         ("absent", "does not exist"),
+        ("x" * 300, "too long"),
     ],
 )
 def test_what_cannot_be_measured_is_bad_input(
     name: str, words: str, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    video = tmp_path / "absent.mp4" if name == "absent" else film(name)
+    absent = name == "absent" or len(name) > 100
+    video = tmp_path / f"{name}.mp4" if absent else film(name)
     outputs = [tmp_path / "out.png", tmp_path / "out.html", tmp_path / "out.csv"]
     options = ["--plot", str(outputs[0]), "--report", str(outputs[1]), "--csv", str(outputs[2])]
     code = run(["measure", str(video), "--json", *options])
@@ -122,21 +125,40 @@ def test_an_unwritable_output_is_refused_before_measuring(
     option: str, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("x")
-    for target in (tmp_path, tmp_path / "file" / "out.png"):
+    os.mkfifo(tmp_path / "pipe")
+    for target in (tmp_path, tmp_path / "file" / "out.png", tmp_path / ("x" * 300), tmp_path / "pipe"):
         start_s = time.monotonic()
         assert run(["measure", str(film("face")), option, str(target)]) == 4
         assert time.monotonic() - start_s < 1.5
         out, err = capfd.readouterr()
         assert out == ""
         assert err.startswith("error: cannot write")
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_output_never_takes_the_place_of_a_video_or_of_another_output(
+    several: bool, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    video = tmp_path / "mine.mp4"
+    video.write_bytes(film("short").read_bytes())
+    videos = [str(video), *[str(film("empty"))] * several]
+    alias = tmp_path / "alias.mp4"
+    alias.symlink_to(video)
+    out = str(tmp_path / "out")
+    for words in (["--csv", str(video)], ["--report", str(alias)], ["--csv", out, "--report", out]):
+        assert run(["measure", *videos, *words]) == 2
+        assert "another name" in capfd.readouterr().err
+    assert video.read_bytes() == film("short").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["alias.mp4", "mine.mp4"]
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ["--method", "pso"], ["--window", "0"], ["--window", "nan"], ["--step", "-1"], ["--face", "biggest"],
-        ["--fps", "0"], ["--fps", "nan"], ["--nonsense"], ["--window", "ten"],
+        ["--fps", "0"], ["--fps", "nan"], ["--nonsense"], ["--window", "ten"], ["--window", "5.9"],
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_a_usage_error(
@@ -167,20 +189,45 @@ def test_one_plot_of_several_videos_is_a_usage_error(
     assert "--report" in capfd.readouterr().err
 
 
-def test_an_interrupt_ends_with_130_and_leaves_nothing(film: Films, tmp_path: Path) -> None:
-    words = [sys.executable, "-c", "from phase_rppg.cli import main; main()", "measure", str(film("leaving"))]
+def children(pid: int) -> int:
+    """How many processes a process has started and not yet seen the end of."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return sum(len(each.read_text(encoding="utf-8").split()) for each in lists)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("videos", "processes"), [(1, 1), (2, 3)])  # the decoder; two workers and a tracker
+def test_an_interrupt_ends_with_130_and_leaves_nothing(
+    videos: int, processes: int, film: Films, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", "from phase_rppg.cli import main; main()", "measure", "--jobs", "2"]
+    names = [str(film(name)) for name in ("leaving", "crossing")[:videos]]
     child = subprocess.Popen(
-        [*words, "--csv", str(tmp_path / "out.csv")],
+        [*words, *names, "--csv", str(tmp_path / "out.csv")],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
-    time.sleep(0.9)
-    child.send_signal(signal.SIGINT)
+    while child.poll() is None and children(child.pid) < processes:
+        time.sleep(0.01)
+    os.killpg(child.pid, signal.SIGINT)  # a terminal sends Ctrl+C to all of them, ready or not
     out, err = child.communicate(timeout=20)
-    if child.returncode == 0:
-        pytest.skip("the machine was faster than the interrupt")
     assert child.returncode == 130, err
     assert err.strip() == "interrupted"
     assert out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_inside_an_import_is_still_an_interrupt(
+    film: Films, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def measure_one(*words: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            raise ImportError("initialization failed") from stop
+
+    monkeypatch.setattr("phase_rppg.cli.measure.measure_one", measure_one)
+    assert run(["measure", str(film("short")), "--method", "pos"]) == 130
+    assert capfd.readouterr().err == "interrupted\n"

@@ -70,6 +70,7 @@ def command(
 
     order = Order(method, window_s, step_s, face, fps, gated=not ungated)
     order.config()
+    check_window(order)
     if camera is not None:
         if videos or any(word is not None for word in (csv_file, plot, report, fps)):
             raise UsageError(
@@ -82,12 +83,10 @@ def command(
     if not videos:
         raise UsageError("name a video, a folder of videos, or --camera 0")
     files = find_videos(videos)
-    several = len(files) > 1 or videos[0].is_dir()
+    several = len(videos) > 1 or os.path.isdir(videos[0])
     if several and plot is not None:
         raise UsageError("--plot draws one video; use --report FILE.html for several")
-    for output in (csv_file, plot, report):
-        if output is not None:
-            check_output(output)
+    check_outputs(files, [output for output in (csv_file, plot, report) if output is not None])
     failures: list[Failure] = []
     if several:
         results, failures = measure_several(files, order, jobs or os.cpu_count() or 1, quiet)
@@ -250,16 +249,40 @@ def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> 
     console.print(table)
     good = sum(map(has_reading, results))
     total = len(results) + len(failures)
-    summary = f"{total} videos: {good} with a reading, {len(results) - good} without"
+    summary = f"{total} video{'s' * (total != 1)}: {good} with a reading, {len(results) - good} without"
     console.print(summary + (f", {len(failures)} could not be measured" if failures else ""))
+
+
+def check_window(order: Order) -> None:
+    """Refuse windows in which nothing could ever be believed."""
+    from ..errors import ArgumentError
+    from ..pipeline.calibrated import load
+
+    least_s = load(order.method).limits.min_seconds
+    if order.gated and order.window_s < least_s:
+        raise ArgumentError(
+            "window", order.window_s, f"from {least_s:g} seconds; shorter ones with --ungated"
+        )
+
+
+def check_outputs(videos: list[Path], outputs: list[Path]) -> None:
+    """Refuse outputs that cannot be written, that share a name, or that would replace a video."""
+    from ..errors import UsageError
+
+    taken = {video.resolve() for video in videos}
+    for output in outputs:
+        check_output(output)
+        if output.resolve() in taken:
+            raise UsageError(f"{output}: would replace a video or another output; choose another name")
+        taken.add(output.resolve())
 
 
 def check_output(path: Path) -> None:
     """Refuse a place that cannot be written before anything is measured."""
     from ..errors import OutputError
+    from ..fileio import check_target
 
-    if path.is_dir():
-        raise OutputError(path, "is a directory")
+    check_target(path)
     parent = path.absolute().parent
     while not parent.exists():
         parent = parent.parent

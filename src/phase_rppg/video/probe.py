@@ -37,7 +37,7 @@ def probe(path: str | Path) -> VideoInfo:
 def check_file(path: str | Path) -> None:
     """Refuse what is not a readable, non-empty file, without opening it as a video."""
     file = Path(path)
-    if file.is_dir():
+    if os.path.isdir(file):
         raise VideoError(path, "is a directory", "give a video file")
     try:
         with open(file, "rb") as handle:
