@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,31 @@ def test_a_training_that_is_stopped_goes_on(domains: dict[str, Domain], tmp_path
     done = work.perform(job, Store(tmp_path), steps.append)
     assert steps == []  # its one step was saved
     assert done["recordings"]
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [("last.safetensors", "by another recipe"), ("best.safetensors", "by another recipe"), ("", "damaged")],
+)
+def test_a_checkpoint_of_another_cell_is_not_taken_for_this_one(
+    file: str, says: str, domains: dict[str, Domain], tmp_path: Path
+) -> None:
+    plan, store = plan_of("table1"), Store(tmp_path)
+    mine, other = (
+        work.Work(plan.cell("phasenet", "pure"), seed, BUDGET, domains, False)  # type: ignore[arg-type]
+        for seed in (0, 1)
+    )
+    for job in (mine, other):
+        work.train(job, store.run(job.run_key()), lambda _: None)
+    folder = store.run(mine.run_key())
+    if file:
+        shutil.copy(store.run(other.run_key()) / "last.safetensors", folder / file)
+    else:
+        (folder / "last.safetensors").write_bytes(b"half a fi")
+    with pytest.raises(InputError, match=f"{says}.*; remove {folder} to train anew"):
+        work.perform(mine, store, lambda _: None)
+    shutil.rmtree(folder)
+    assert work.perform(mine, store, lambda _: None)["recordings"]
 
 
 def test_a_failed_cell_is_named_and_the_rest_finished(

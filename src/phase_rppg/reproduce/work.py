@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import registry
 from ..datasets.splits import WHOLE, by_ratio
-from ..errors import InputError
+from ..errors import InputError, RecipeError, WeightsError
 from ..evaluate import metrics
 from ..fileio import write_json
 from ..signal import rate
@@ -27,6 +27,7 @@ from .store import Store, key_of
 
 if TYPE_CHECKING:
     from ..train.recipe import Recipe
+    from ..train.sources import ClipSource
 
 WARMUP_S = 1.0  # a causal network has seen too little before; left out for everybody
 TRACE_PX = 48  # classical methods see the mean colour; more pixels do not change it
@@ -117,7 +118,7 @@ def perform(work: Work, store: Store, watch: Callable[[float], None]) -> dict[st
     facts: dict[str, Any] = {}
     if work.cell.model.learns:
         checkpoint, facts = train(work, store.run(work.run_key()), watch)
-        reader = network_reader(checkpoint)
+        reader = network_reader(checkpoint, work.recipe())
     else:
         reader = method_reader(work.cell.model.name)
     recordings, waves = [], {}
@@ -155,17 +156,20 @@ def train(work: Work, folder: Path, watch: Callable[[float], None]) -> tuple[Pat
 
     recipe = work.recipe()
     learners = work.learners()
-    training = [ItemSource(items, recipe.data.frames) for _, items, _ in learners]
-    validation = [
+    training: list[ClipSource] = [ItemSource(items, recipe.data.frames) for _, items, _ in learners]
+    validation: list[ClipSource] = [
         ItemSource(items, recipe.data.frames) for _, _, items in learners if items and work.budget.validates
     ]
 
     def told(event: loop.Event) -> None:
         watch(event.step / event.steps)
 
-    checkpoint = loop.train(
-        recipe, folder, resume=True, sources=(list(training), list(validation)), watch=told
-    )
+    try:
+        checkpoint = loop.train(recipe, folder, resume=True, sources=(training, validation), watch=told)
+    except (WeightsError, RecipeError) as error:
+        if not (folder / "last.safetensors").exists():
+            raise
+        raise InputError(f"{error}; remove {folder} to train anew") from error
     facts = {
         "recipe": recipe.to_dict(),
         "clips_seen": recipe.data.clips_per_epoch // recipe.optimise.batch * recipe.optimise.batch
@@ -177,11 +181,14 @@ def train(work: Work, folder: Path, watch: Callable[[float], None]) -> tuple[Pat
     return checkpoint, facts
 
 
-def network_reader(checkpoint: Path) -> Callable[[ByteArray, float], FloatArray]:
-    """A function from a recording's pixels to its wave, by a trained network."""
+def network_reader(checkpoint: Path, recipe: Recipe) -> Callable[[ByteArray, float], FloatArray]:
+    """A function from a recording's pixels to its wave, by the network that this recipe trained."""
     from ..train import predict
+    from ..train.recipe import from_dict
 
     model = predict.load_checkpoint(checkpoint)
+    if from_dict(model.facts["recipe"], str(checkpoint)) != recipe:
+        raise InputError(f"{checkpoint}: made by another recipe; remove {checkpoint.parent} to train anew")
 
     def reader(pixels: ByteArray, fps: float) -> FloatArray:
         if abs(fps - model.fps) > 1e-6:
