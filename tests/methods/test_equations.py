@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -54,6 +55,15 @@ def test_chrom_is_x_minus_alpha_y_with_equal_spread(make_trace: TraceMaker) -> N
     assert same_shape(chrom.extract(trace).values[48:-48], plain[48:-48]) > 0.999
 
 
+def test_green_is_the_relative_change_of_green_alone(make_trace: TraceMaker) -> None:
+    trace = make_trace(noise=0.3)
+    g = trace.values[:, 1]
+    plain = -common.pulse_band(g / g.mean() - 1, 30.0)
+    np.testing.assert_allclose(green.extract(trace).values, plain, atol=1e-12)
+    other = dataclasses.replace(trace, values=trace.values[:, [2, 1, 0]] ** [1.3, 1.0, 0.7])
+    np.testing.assert_allclose(green.extract(other).values, plain, atol=1e-12)
+
+
 @pytest.mark.parametrize("method", [lgi, omit])
 def test_projection_methods_kill_their_own_direction(method, make_trace: TraceMaker) -> None:
     trace = make_trace(strength=0.0, noise=0.0, light=0.05)
@@ -65,6 +75,13 @@ def test_lgi_is_green_after_the_first_singular_vector(make_trace: TraceMaker) ->
     u = np.linalg.svd(c.T, full_matrices=False)[0][:, 0]
     y = (np.eye(3) - np.outer(u, u)) @ c.T
     np.testing.assert_allclose(lgi.extract(make_trace()).values, -common.pulse_band(y[1], 30.0), atol=1e-9)
+
+
+def test_omit_is_green_after_the_first_column_of_q(make_trace: TraceMaker) -> None:
+    c = make_trace().values.T  # (3,T)
+    q = c[:, 0] / np.linalg.norm(c[:, 0])  # Gram–Schmidt begins with the first column
+    y = (np.eye(3) - np.outer(q, q)) @ c
+    np.testing.assert_allclose(omit.extract(make_trace()).values, -common.pulse_band(y[1], 30.0), atol=1e-9)
 
 
 def test_pbv_weights_have_the_signature(make_trace: TraceMaker) -> None:
@@ -89,8 +106,17 @@ def test_jade_separates_what_was_mixed() -> None:
     np.testing.assert_allclose(found.T @ found / len(found), np.eye(3), atol=1e-6)
 
 
-def test_pca_takes_the_component_that_beats(make_trace: TraceMaker) -> None:
-    assert abs(rate.spectral_bpm(pca.extract(make_trace(noise=0.3))) - 72) < 0.5
+def test_pca_is_the_component_that_beats_most_clearly(make_trace: TraceMaker) -> None:
+    trace = make_trace(noise=0.3, light=0.01)
+    x = common.pulse_band(trace.values / trace.values.mean(0) - 1, 30.0)
+    x -= x.mean(0)
+    u, s, _ = np.linalg.svd(x, full_matrices=False)  # u·s are the components of the eigenvectors of xᵀx
+    snr_db = [peak.snr_db for peak in (rate.spectral_peak(c, 30.0) for c in u.T) if peak is not None]
+    best = int(np.argmax(snr_db))
+    assert best > 0  # the strongest component is the light
+    found = pca.extract(trace).values
+    np.testing.assert_allclose(np.abs(found), np.abs(u[:, best] * s[best]), atol=1e-9)
+    assert abs(rate.spectral_bpm(found, 30.0) - 72) < 0.5
 
 
 def test_2sr_is_the_rotation_of_its_paper(make_clip: Callable[..., Clip]) -> None:

@@ -5,6 +5,7 @@ revised.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from phase_rppg.signal import rate, track
 
@@ -38,6 +39,20 @@ def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
     assert max(abs(b - 75) for b in alone) > 30
     assert max(abs(b - 75) for b in both) < 4
     assert max(abs(b - 75) for b in causal) < 4
+
+
+@pytest.mark.parametrize("ratio", [2.0, 0.5])
+def test_a_stray_line_at_the_double_or_half_rate_does_not_take_the_path(ratio: float) -> None:
+    rng = np.random.default_rng(6)
+    t = np.arange(int(60 * FPS)) / FPS
+    x = sweep(np.full(len(t), 88.0)) + 0.4 * rng.normal(size=len(t))
+    stray = (t > 26) & (t < 38)
+    x[stray] += 1.4 * np.cos(2 * np.pi * ratio * 88 / 60 * t[stray] + 1.0)
+    spectra, ends = windows(x)
+    strongest = [60 * s.hz[s.band][np.argmax(s.power[s.band])] for s in spectra]
+    assert any(abs(bpm - 88 * ratio) < 3 for bpm in strongest)
+    for found in (track.smooth(spectra, ends), _causal(spectra, ends)):
+        assert max(abs(w.bpm - 88) for w in found) < 4
 
 
 def test_a_rate_that_rises_is_followed() -> None:
