@@ -29,11 +29,10 @@ def words(fake: Sequence[bool]) -> str:
 
 
 def put(figure: Figure, stamp: str) -> None:
-    """Write the stamp under the picture, and FAKE DATA across it."""
+    """Write the stamp under the picture (above it, if a legend is there), and FAKE DATA across it."""
     fake = "FAKE" in stamp
-    figure.supxlabel(
-        stamp.replace("; ", "\n"), fontsize=8, color=_WARNING if fake else "black", weight="bold"
-    )
+    write = figure.suptitle if figure.legends else figure.supxlabel
+    write(stamp.replace("; ", "\n"), fontsize=8, color=_WARNING if fake else "black", weight="bold")
     if fake:
         figure.text(
             0.5, 0.5, "FAKE DATA", fontsize=38, color=_WARNING, alpha=0.13, ha="center", va="center",

@@ -107,7 +107,7 @@ def bars(outcome: Outcome, rows: Sequence[str], columns: Sequence[str]) -> Figur
         )  # fmt: skip
     axes.set_xticks(range(len(columns)), [label(c) for c in columns])
     axes.set(ylabel=f"{metric} (bpm)" if metric in ("MAE", "RMSE") else metric)
-    axes.set_title(f"{plan.title} (whole recordings, convention: {convention})", fontsize=10)
+    axes.set_title(f"{plan.title}\n(whole recordings, convention: {convention})", fontsize=10)
     axes.set_ylim(bottom=0)
     axes.set_axisbelow(True)
     axes.grid(alpha=0.3, axis="y")
