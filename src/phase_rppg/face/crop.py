@@ -57,16 +57,17 @@ class AreaCrop:
         ]
 
     def mean(self, rgb: ByteArray) -> FloatArray:
-        """The crop as (S,S,3) f32, not rounded."""
-        part = rgb[self._rows, self._columns].astype(np.float32)
-        part = part.reshape(len(part), -1)  # (h,w,3) -> (h,w·3)
-        rows = np.empty((self.size, part.shape[1]), np.float32)  # (S,w·3)
+        """The crop as (S,S,3) f32, not rounded; of several pictures (T,H,W,3) as (T,S,S,3)."""
+        part = rgb[..., self._rows, self._columns, :].astype(np.float32)
+        *pictures, height, _, _ = part.shape
+        part = part.reshape(*pictures, height, -1)  # (…,h,w,3) -> (…,h,w·3)
+        rows = np.empty((*pictures, self.size, part.shape[-1]), np.float32)  # (…,S,w·3)
         for cells, pixels, weights in self._row_bands:
-            np.matmul(weights, part[pixels], out=rows[cells])
-        picture = np.empty((self.size, self.size * 3), np.float32)  # (S,S·3)
+            np.matmul(weights, part[..., pixels, :], out=rows[..., cells, :])
+        picture = np.empty((*pictures, self.size, self.size * 3), np.float32)  # (…,S,S·3)
         for cells, pixels, weights in self._column_bands:
-            np.matmul(rows[:, pixels], weights, out=picture[:, cells])
-        return picture.reshape(self.size, self.size, 3)
+            np.matmul(rows[..., pixels], weights, out=picture[..., cells])
+        return picture.reshape(*pictures, self.size, self.size, 3)
 
 
 def _bands(weights: FloatArray) -> list[tuple[slice, slice, FloatArray]]:
