@@ -102,6 +102,7 @@ def test_a_missing_data_set_is_named_with_what_can_still_run(
         (["table1", "--seeds", "0,x"], "different whole numbers"),
         (["table1", "--models", "physnot"], "did you mean 'physnet'"),
         (["table1", "--data", "mmpdd=/nowhere"], "did you mean 'mmpd'"),
+        (["ablation-depth", "--models", "physnet"], "with ablation-depth only phasenet"),
     ],
 )
 def test_a_wrong_call_is_one_line(
@@ -111,6 +112,21 @@ def test_a_wrong_call_is_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", ["set-ub", "set-pu", "set-bu", "set-mm"])
+def test_a_folder_may_be_a_data_set_or_hold_several(folder: str, fakes: Path) -> None:
+    (alone,) = domains.locate([str(fakes / folder)]).found.values()
+    assert alone == fakes / folder
+    assert alone in domains.locate([str(fakes)]).found.values()
+    assert domains.locate([str(fakes), str(alone)]).found == domains.locate([str(fakes)]).found
+
+
+def test_a_method_cannot_be_counted_and_that_is_a_failed_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert phase(["reproduce", "table5", "--models", "pos", "--out", str(tmp_path)]) == 4
+    assert "failed: pos → clip, seed 0: unknown network 'pos'" in capsys.readouterr().err
 
 
 def test_the_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:

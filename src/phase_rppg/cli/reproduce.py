@@ -61,7 +61,7 @@ def command(
 
     from ..errors import InputError, UnknownNameError
     from ..reproduce import budget as budgets
-    from ..reproduce import names, plan_of, report, runner
+    from ..reproduce import names, report, runner
     from ..reproduce.store import Store
 
     console = Console()
@@ -70,7 +70,7 @@ def command(
         return
     if name is None:
         raise UnknownNameError("table or figure", "", names())
-    plan = plan_of(name, models.replace(",", " ").split())
+    plan = _plan(name, models.replace(",", " ").split())
     chosen = budgets.budget_of(budget, worlds=plan.worlds)
     wanted = _seeds(seeds)
     _needs_torch(plan)
@@ -136,6 +136,18 @@ def _listing() -> Table:
         needs = "worlds" if plan.worlds else ", ".join(plan.domains) or "nothing"
         shown.add_row(name, str(len(plan.cells)), needs, plan.title)
     return shown
+
+
+def _plan(name: str, models: Sequence[str]) -> Plan:
+    """The plan for these models; those that it has no place for are refused."""
+    from ..errors import ArgumentError
+    from ..reproduce import plan_of
+
+    plan = plan_of(name, models)
+    taken = list(dict.fromkeys(cell.model.name for cell in plan.cells))
+    if unused := [model for model in models if model not in taken]:
+        raise ArgumentError("--models", ", ".join(unused), f"with {name} only {', '.join(taken)}")
+    return plan
 
 
 def _seeds(text: str) -> list[int]:

@@ -17,6 +17,7 @@ from .gather import Gathered
 from .result import FaceResult, Result, WindowResult
 from .session import Session
 
+_BLOCK_S, _MARGIN_S = 60.0, 10.0  # beats are looked for in blocks, with a margin for the filter to settle
 MIN_SEEN_S = 2.0  # a face that was seen for less is reported only when there is no other
 
 
@@ -123,12 +124,21 @@ def _beats(wave: Waveform, windows: Sequence[WindowResult]) -> np.ndarray:
     if not shown:
         return np.zeros(0)
     middle_s = np.array([(reading.start_s + reading.end_s) / 2 for reading in shown])
-    bpm = np.interp(wave.t_s, middle_s, [reading.bpm for reading in shown])
+    shown_bpm = np.array([reading.bpm for reading in shown])
     believed = np.zeros(len(wave.values), bool)
     for reading in shown:
         low, high = (round((t - wave.start_s) * wave.fps) for t in (reading.start_s, reading.end_s))
         believed[max(low, 0) : max(high, 0)] = True
-    return rate.find_beats(Waveform(wave.values, wave.fps, wave.start_s, wave.valid & believed), bpm)
+    block, margin = round(_BLOCK_S * wave.fps), round(_MARGIN_S * wave.fps)
+    found = [np.zeros(0)]
+    for first in range(0, len(wave.values), block):
+        low, high = max(first - margin, 0), first + block + margin
+        start_s, valid = wave.start_s + low / wave.fps, wave.valid[low:high] & believed[low:high]
+        part = Waveform(wave.values[low:high], wave.fps, start_s, valid)
+        beats_s = rate.find_beats(part, np.interp(part.t_s, middle_s, shown_bpm))
+        begin_s, end_s = (wave.start_s + tick / wave.fps for tick in (first, first + block))
+        found.append(beats_s[(beats_s >= begin_s) & (beats_s < end_s)])
+    return np.concatenate(found)
 
 
 def _middle(values: np.ndarray, weights: np.ndarray) -> float:

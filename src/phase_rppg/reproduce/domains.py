@@ -128,14 +128,18 @@ def locate(roots: Sequence[str]) -> Located:
             looked.append(f"{folder} (no such folder)")
             continue
         looked.append(str(folder))
-        for place_ in (folder, *base.subfolders(folder)):
-            for dataset in DATASETS:
-                if registry.load("datasets", dataset).find(place_):
-                    if dataset in found and found[dataset] != place_:
-                        both = f"{found[dataset]} and {place_}"
-                        raise InputError(f"{both} both hold {dataset}: name one with --data {dataset}=PATH")
-                    found[dataset] = place_
+        for dataset in DATASETS:
+            for held in _holding(dataset, folder):
+                if found.setdefault(dataset, held) != held:
+                    both = f"{found[dataset]} and {held}"
+                    raise InputError(f"{both} both hold {dataset}: name one with --data {dataset}=PATH")
     return Located(found, tuple(looked))
+
+
+def _holding(dataset: str, folder: Path) -> list[Path]:
+    """The folder itself, if it is the data set: parts of it may look like one too; else those just below."""
+    find = registry.load("datasets", dataset).find
+    return [folder] if find(folder) else [place for place in base.subfolders(folder) if find(place)]
 
 
 def open_dataset(

@@ -28,7 +28,8 @@ def draw(outcome: Outcome, folder: Path) -> list[Path]:
     plan = outcome.plan
     figures: dict[str, Figure] = {}
     if plan.view == "count":
-        figures[plan.name] = count_bars(outcome)
+        if outcome.counts:
+            figures[plan.name] = count_bars(outcome)
     elif plan.view == "waves":
         for column in plan.columns:
             if results := outcome.results.get((plan.rows[-1], column)):
