@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from drawing import Actor, Film, clock, still
 from phase_rppg.errors import VideoError
 from phase_rppg.pipeline.config import SessionConfig
-from phase_rppg.pipeline.offline import measure, summarise
+from phase_rppg.pipeline.gather import Windows
+from phase_rppg.pipeline.offline import _beats, measure, summarise
 from phase_rppg.pipeline.result import WindowResult
-from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason
+from phase_rppg.signal import rate
+from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason, Waveform
 from phase_rppg.video.encode import write_video
 
 UNGATED = SessionConfig(gated=False)
@@ -87,3 +90,32 @@ def test_a_summary_without_readings_names_the_commonest_reason() -> None:
     assert summary.reason is Reason.NO_PULSE
     assert summary.p_ok == pytest.approx(0.2)
     assert np.isfinite(summary.p_ok)
+
+
+def long_wave(minutes: float) -> tuple[Waveform, Windows]:
+    """A pulse that sways between 66 and 78 bpm, read in every window."""
+    t_s = np.arange(round(60 * minutes * 30)) / 30
+    bpm = 72 + 6 * np.sin(2 * np.pi * t_s / 47)
+    values = np.cos(2 * np.pi * np.cumsum(bpm / 60) / 30).astype(np.float32)
+    windows = Windows(0)
+    for start_s in range(round(60 * minutes) - 9):
+        middle_bpm = float(bpm[(start_s + 5) * 30])
+        reading = Estimate(middle_bpm, middle_bpm - 1, middle_bpm + 1, 0.9, start_s, start_s + 10.0)
+        windows.append(WindowResult(0, start_s, start_s + 10.0, reading, None, QUALITY))
+    return Waveform(values, 30.0, 0.0, np.ones(len(t_s), bool)), windows
+
+
+def test_beats_of_blocks_are_those_of_the_whole() -> None:
+    wave, windows = long_wave(5)
+    found_s, whole_s = _beats(wave, windows), rate.find_beats(wave, 72.0)
+    assert len(found_s) == len(whole_s)
+    assert np.abs(found_s - whole_s).max() < 0.01
+
+
+def test_an_hour_of_wave_is_looked_at_in_the_memory_of_minutes() -> None:
+    wave, windows = long_wave(60)
+    tracemalloc.start()
+    _beats(wave, windows)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 4_000_000

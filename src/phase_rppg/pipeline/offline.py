@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import VideoError
 from ..face.detect import Detector
 from ..signal import hrv, rate
-from ..types import Estimate, Frame, FrameSource, NoReading, Reading, Reason, Waveform
+from ..types import Estimate, FloatArray, Frame, FrameSource, NoReading, Reading, Reason, Waveform
 from .config import SessionConfig
 from .gather import Gathered
 from .result import FaceResult, Result, WindowResult
@@ -130,7 +130,7 @@ def _beats(wave: Waveform, windows: Sequence[WindowResult]) -> np.ndarray:
         low, high = (round((t - wave.start_s) * wave.fps) for t in (reading.start_s, reading.end_s))
         believed[max(low, 0) : max(high, 0)] = True
     block, margin = round(_BLOCK_S * wave.fps), round(_MARGIN_S * wave.fps)
-    found = [np.zeros(0)]
+    found: list[FloatArray] = [np.zeros(0)]
     for first in range(0, len(wave.values), block):
         low, high = max(first - margin, 0), first + block + margin
         start_s, valid = wave.start_s + low / wave.fps, wave.valid[low:high] & believed[low:high]
