@@ -47,8 +47,11 @@ def test_python_runs(number: int, place: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.slow
-def test_the_demo_reads_its_own_pulse(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--keep", "demo.mp4", "--plot", "demo.png"]) == 0
+@pytest.mark.parametrize("words", [[], ["--bpm", "180", "--seed", "2"]])
+def test_the_demo_reads_its_own_pulse(
+    words: list[str], place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", "--keep", "demo.mp4", "--plot", "demo.png", *words]) == 0
     out = capfd.readouterr().out
     truth, found = (float(re.search(r"([\d.]+) bpm", line).group(1)) for line in out.splitlines())  # type: ignore[union-attr]
     assert abs(truth - found) < 3

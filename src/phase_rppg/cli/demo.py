@@ -63,7 +63,8 @@ def make_video(video: Path, bpm: float, seconds: float, seed: int) -> float:
     from ..video.encode import write_video
 
     fixed = {
-        "pulse.bpm": bpm, "pulse.drift_bpm": 0.5, "pulse.amplitude": 0.015, "subject.fitzpatrick": 2,
+        "pulse.bpm": bpm, "pulse.drift_bpm": 0.5, "pulse.rsa": 0.02, "pulse.hrv_s": 0.3 / bpm,
+        "pulse.amplitude": 0.015, "subject.fitzpatrick": 2,
         "motion.kind": "still", "light.kind": "constant", "frame.face_px": 280.0,
     }  # fmt: skip
     recording = film(
