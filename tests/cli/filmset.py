@@ -85,6 +85,12 @@ class FilmSet:
         right = Actor(lambda t: (260 - speed * t, 125.0), width=90, bpm=102.0, skin=(160.0, 112.0, 90.0))
         return save(self.folder / "crossing.mp4", Film((left, right), clock(14)))
 
+    def two(self) -> Path:
+        """A small face at 66 bpm beside a larger one at 96."""
+        small = Actor(lambda t: (55.0, 80.0), width=62, bpm=66.0)
+        large = Actor(lambda t: (190.0, 90.0), width=96, bpm=96.0, skin=(160.0, 112.0, 90.0))
+        return save(self.folder / "two.mp4", Film((small, large), clock(10.5), height=180, width=272))
+
     def tiny(self) -> Path:
         path = self.folder / "tiny.mp4"
         write_video(path, [np.full((16, 16, 3), i % 255, np.uint8) for i in range(60)], 30)

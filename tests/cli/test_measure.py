@@ -59,6 +59,27 @@ def test_ungated_shows_what_the_gate_hides(film: Films, capfd: pytest.CaptureFix
     assert all(w["p_ok"] < 0.9 for w in windows)
 
 
+def test_windows_are_as_long_and_as_far_apart_as_asked(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--window", "6", "--step", "1.5", "--method", "pos"]
+    run(["measure", str(film("face")), "--json", *words])
+    windows = json.loads(capfd.readouterr().out)["faces"][0]["windows"]
+    assert [(w["start_s"], w["end_s"]) for w in windows] == [(0, 6), (1.5, 7.5), (3, 9), (4.5, 10.5)]
+
+
+def test_of_two_people_the_larger_one_can_be_measured_alone(
+    film: Films, capfd: pytest.CaptureFixture[str]
+) -> None:
+    faces = {}
+    for whom in ("all", "largest"):
+        run(["measure", str(film("two")), "--face", whom, "--json", "--ungated", "--method", "pos"])
+        faces[whom] = json.loads(capfd.readouterr().out)["faces"]
+    assert len(faces["all"]) == 2
+    (alone,) = faces["largest"]
+    assert alone["summary"]["bpm"] == pytest.approx(96, abs=3)
+
+
 def test_a_folder_gives_a_table_and_a_summary(
     film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
