@@ -80,7 +80,7 @@ def spread(numbers: Sequence[float]) -> str:
     """Mean, and ± the standard deviation over seeds if there are several."""
     if not numbers:
         return "–"
-    mean = f"{np.mean(numbers):.2f}"
+    mean = f"{np.mean(numbers):.2f}".replace("-0.00", "0.00")
     return mean if len(numbers) < 2 else f"{mean} ± {np.std(numbers, ddof=1):.2f}"
 
 
