@@ -72,6 +72,17 @@ def dump_json(value: Any, *, indent: int | None = 2) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
 
 
+def json_pieces(value: Any) -> Iterator[str]:
+    """The text of `dump_json` piece by piece: a long document need not be held whole a second time."""
+    pieces: list[str] = []
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value):
+        pieces.append(piece)
+        if len(pieces) >= 4096:
+            yield "".join(pieces)
+            pieces.clear()
+    yield "".join(pieces)
+
+
 def write_json(path: str | Path, value: Any) -> None:
     write_text(path, dump_json(value) + "\n")
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from phase_rppg.errors import OutputError
-from phase_rppg.fileio import dump_json
+from phase_rppg.fileio import dump_json, json_pieces
 from phase_rppg.pipeline import document, plots, report
 from phase_rppg.types import Reason
 from pipeline import results
@@ -132,3 +132,10 @@ def test_beats_are_drawn_on_the_crests_of_the_line() -> None:
     assert np.abs(drawn_s - true_s[:, None]).min(0).max() <= 1 / 30
     assert (heights > 0.97).all()
     assert 22 <= len(drawn_s) <= 23  # the one inside the gap is not drawn
+
+
+def test_a_document_in_pieces_is_the_same_document() -> None:
+    long = {"windows": [{"bpm": i / 7, "reason": "é" if i % 2 else None} for i in range(3000)]}
+    pieces = list(json_pieces(long))
+    assert len(pieces) > 1
+    assert "".join(pieces) == dump_json(long)

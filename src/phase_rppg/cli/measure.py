@@ -175,13 +175,15 @@ def write_files(
 
 
 def print_json(files: list[Path], results: list[Result], failures: list[Failure], several: bool) -> None:
-    from ..fileio import dump_json
+    from ..fileio import json_pieces
     from ..pipeline.document import document
 
     found = {result.video: document(result) for result in results}
     found |= {failure.video: {"video": failure.video, "error": failure.problem} for failure in failures}
     documents = [found[str(file)] for file in files]
-    typer.echo(dump_json(documents if several else documents[0]))
+    for piece in json_pieces(documents if several else documents[0]):
+        typer.echo(piece, nl=False)
+    typer.echo()
 
 
 def print_result(result: Result, *, windows: bool = False, quiet: bool = False) -> None:
