@@ -208,6 +208,8 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # As a terminal starts it: a suite that runs in the background hands down an ignored Ctrl+C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while child.poll() is None and children(child.pid) < processes:
         time.sleep(0.01)
