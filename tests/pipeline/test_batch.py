@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.context
 import signal
 import sys
 from pathlib import Path
@@ -14,12 +16,30 @@ from phase_rppg.pipeline.batch import _Worker
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_worker_is_deaf_to_interrupts_from_its_first_moment() -> None:
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     worker = _Worker(Order(method="pos"))
     try:
         status = Path(f"/proc/{worker.process.pid}/status").read_text(encoding="utf-8")
     finally:
         worker.stop()
-    ignored = int(status.split("SigIgn:")[1].split()[0], 16)
-    assert ignored >> (signal.SIGINT - 1) & 1
-    assert signal.getsignal(signal.SIGINT) is before
+    ignored, blocked = (int(status.split(f"{kind}:")[1].split()[0], 16) for kind in ("SigIgn", "SigBlk"))
+    assert (ignored | blocked) >> (signal.SIGINT - 1) & 1
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals of POSIX")
+def test_an_interrupt_while_a_worker_starts_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = multiprocessing.context.SpawnProcess.start
+
+    def start_under_fire(process: multiprocessing.context.SpawnProcess) -> None:
+        signal.raise_signal(signal.SIGINT)
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", start_under_fire)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _Worker(Order(method="pos"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not multiprocessing.active_children()

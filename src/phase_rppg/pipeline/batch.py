@@ -6,10 +6,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,8 +62,10 @@ def measure_many(videos: Sequence[Path], order: Order, jobs: int) -> Iterator[tu
     """
     order.config()  # a wrong order is refused before any process starts
     waiting = deque(enumerate(videos))
-    workers = [_Worker(order) for _ in range(max(1, min(jobs, len(videos))))]
+    workers: list[_Worker] = []
     try:
+        for _ in range(max(1, min(jobs, len(videos)))):
+            workers.append(_Worker(order))
         for worker in workers:
             worker.take_next(waiting)
         while busy := {worker.pipe: worker for worker in workers if worker.job is not None}:
@@ -92,9 +94,16 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.order))
-        with _deaf_to_interrupts():
-            self.process.start()
-        theirs.close()
+        try:
+            with _deaf_to_interrupts():
+                self.process.start()
+        except BaseException:  # Ctrl+C meanwhile: this worker is not yet in anybody's list
+            self.pipe.close()
+            if self.process.pid is not None:
+                self.process.join()
+            raise
+        finally:
+            theirs.close()
 
     def take_next(self, waiting: deque[tuple[int, Path]]) -> None:
         self.job = waiting.popleft() if waiting else None
@@ -122,15 +131,19 @@ class _Worker:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """A process that is started in here never hears Ctrl+C, not even while it is still importing."""
-    if threading.current_thread() is not threading.main_thread():
+    """A process that is started in here never hears Ctrl+C, not even while it is still importing.
+
+    It inherits that the signal is held back; here it is heard as soon as the block ends, and not lost.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource_tracker.ensure_running()  # when it starts it lets the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection, order: Order) -> None:
