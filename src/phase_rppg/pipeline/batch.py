@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -133,17 +134,24 @@ class _Worker:
 def _deaf_to_interrupts() -> Iterator[None]:
     """A process that is started in here never hears Ctrl+C, not even while it is still importing.
 
-    It inherits that the signal is held back; here it is heard as soon as the block ends, and not lost.
+    It inherits that the signal is blocked. Here it is put off until the process has been told what to do,
+    also where another thread takes it, and not lost.
     """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    blocks = hasattr(signal, "pthread_sigmask")  # not on Windows
+    if not blocks or threading.current_thread() is not threading.main_thread():
         yield
         return
     resource_tracker.ensure_running()  # when it starts it lets the signal through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    heard: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _serve(pipe: Connection, order: Order) -> None:
