@@ -10,6 +10,7 @@ What is named here is loaded when it is first used, so importing the package cos
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from .pipeline.result import FaceResult, Result, WindowResult
     from .pipeline.session import Session
     from .types import Estimate, Frame, NoReading, Reason
+
+# onnxruntime 1.29 and later send usage data to their makers unless this is set before they are loaded.
+# Nothing about a face leaves the computer; whoever wants to send it sets the variable to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __version__ = "0.1.0"
 __all__ = [
