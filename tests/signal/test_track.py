@@ -35,7 +35,7 @@ def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
     alone = [60 * s.hz[s.band][np.argmax(s.power[s.band])] for s in spectra]
     both = [w.bpm for w in track.smooth(spectra, ends)]
     tracker = track.RateTracker()
-    causal = [tracker.update(s, e).bpm for s, e in zip(spectra, ends, strict=True)]
+    causal = [tracker.update([s], e).bpm for s, e in zip(spectra, ends, strict=True)]
     assert max(abs(b - 75) for b in alone) > 30
     assert max(abs(b - 75) for b in both) < 4
     assert max(abs(b - 75) for b in causal) < 4
@@ -88,4 +88,18 @@ def test_no_windows_no_path() -> None:
 
 def _causal(spectra: list[rate.Spectrum], ends: list[float]) -> list[track.Tracked]:
     tracker = track.RateTracker()
-    return [tracker.update(s, e) for s, e in zip(spectra, ends, strict=True)]
+    return [tracker.update([s], e) for s, e in zip(spectra, ends, strict=True)]
+
+
+def test_two_views_of_one_heart_outvote_what_only_one_of_them_shows() -> None:
+    """Each view has the pulse at 72 and a stronger line of its own; only the pulse is in both."""
+    rng = np.random.default_rng(4)
+    t = np.arange(int(10 * FPS)) / FPS
+    views = [
+        np.cos(2 * np.pi * 1.2 * t) + 1.2 * np.cos(2 * np.pi * hz * t + 1) + 0.3 * rng.normal(size=len(t))
+        for hz in (1.7, 2.1)
+    ]
+    spectra = [rate.spectrum(x, FPS) for x in views]
+    alone = [track.RateTracker().update([spec], 10.0).bpm for spec in spectra]
+    assert min(abs(bpm - 72) for bpm in alone) > 20
+    assert track.RateTracker().update(spectra, 10.0).bpm == pytest.approx(72, abs=2)

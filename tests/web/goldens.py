@@ -25,6 +25,7 @@ from phase_rppg.pipeline.gather import Gathered
 from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
 from phase_rppg.pipeline.session import Session
 from phase_rppg.signal import filters, hrv, quality, rate, resample, track
+from phase_rppg.signal.motion import without_motion
 from phase_rppg.types import FloatArray, RgbTrace, Waveform
 
 FPS = 30.0
@@ -142,9 +143,10 @@ def _track() -> Any:
     spectra = [rate.spectrum(values, FPS) for values in signals]
     times_s = [10.0 + i for i in range(8)]
     tracker = track.RateTracker()
-    causal = [asdict(tracker.update(spec, t)) for spec, t in zip(spectra, times_s, strict=True)]
+    causal = [asdict(tracker.update([spec], t)) for spec, t in zip(spectra, times_s, strict=True)]
     both = [asdict(one) for one in track.smooth(spectra, times_s)]
-    return {"signals": signals, "times_s": times_s, "causal": causal, "smooth": both}
+    together = asdict(track.RateTracker().update(spectra[:2], times_s[0]))
+    return {"signals": signals, "times_s": times_s, "causal": causal, "smooth": both, "together": together}
 
 
 def skin_trace(seed: int, seconds: float = 10.0) -> RgbTrace:
@@ -172,7 +174,7 @@ def _window(seed: int) -> Any:
     sway = (0.05 if seed == 4 else 0.0) * line[:, None] + 0.002 * rng.standard_normal((count, 2))
     method = "chrom" if seed % 2 else "pos"
     window = Window(wave, trace, None if seed == 1 else around, sway, method, 0.95, 80.0, 0.01, 29.5, 0.1)
-    tracked = track.RateTracker().update(rate.spectrum(wave), 13.0) if seed != 1 else None
+    tracked = track.RateTracker().update([rate.spectrum(wave)], 13.0) if seed != 1 else None
     peak, found = assess(window, tracked)
     calibration = calibrated.load(method)
     reading = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
@@ -190,6 +192,7 @@ def _window(seed: int) -> Any:
         "method": method,
         "pos": wave.values,
         "chrom": chrom.extract(trace).values,
+        "without_motion": without_motion(wave, sway).values,
         "tracked": None if tracked is None else asdict(tracked),
         "peak": _peak(peak),
         "quality": asdict(found),

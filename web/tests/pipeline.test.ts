@@ -4,6 +4,7 @@ import * as pos from "../src/methods/pos";
 import { assess, type Window } from "../src/pipeline/assess";
 import { read } from "../src/pipeline/calibrated";
 import { decide } from "../src/pipeline/decide";
+import { withoutMotion } from "../src/signal/motion";
 import { pulsation } from "../src/signal/quality";
 import { isEstimate, type Reading } from "../src/types";
 import { expectClose, flags, floats, goldens } from "./goldens";
@@ -16,6 +17,7 @@ describe("Python and the page agree on", () => {
     const wave = pos.extract(skin);
     expectClose(wave.values, g.pos, 1e-7);
     expectClose(chrom.extract(skin).values, g.chrom, 1e-7);
+    expectClose(withoutMotion(wave, floats(g.centre)).values, g.without_motion, 1e-7);
     expect(pulsation(skin, 75)).toBeCloseTo(g.pulsation, 10);
     const window: Window = {
       wave, skin, method: g.method, coverage: 0.95, facePx: 80, clipped: 0.01, fps: 29.5, maxGapS: 0.1,

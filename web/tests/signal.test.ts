@@ -76,7 +76,8 @@ describe("Python and the page agree on", () => {
       expect(got.support).toBeCloseTo(want.support, 8);
       expect(got.sigmaBpm).toBeCloseTo(want.sigma_bpm, 6);
     };
-    spectra.forEach((spec: ReturnType<typeof spectrum>, i: number) => check(tracker.update(spec, timesS[i]), causal[i]));
+    spectra.forEach((spec: ReturnType<typeof spectrum>, i: number) => check(tracker.update([spec], timesS[i]), causal[i]));
+    check(new RateTracker().update(spectra.slice(0, 2), timesS[0]), goldens.track.together);
     smooth(spectra, timesS).forEach((got, i) => check(got, both[i]));
   });
 

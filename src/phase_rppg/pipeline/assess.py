@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import registry
 from ..signal import quality, rate
+from ..signal.motion import without_motion
 from ..signal.track import Tracked
 from ..types import FloatArray, Quality, RgbTrace, Waveform
 
@@ -95,4 +96,6 @@ def _agreement(window: Window, bpm: float) -> float:
         return 0.0
     second = registry.load("methods", _SECOND_OPINION.get(window.method, "pos"))
     wave: Waveform = second.extract(window.skin)
+    if window.centre is not None:
+        wave = without_motion(wave, window.centre)
     return quality.shared_line(wave.values, wave.fps, bpm, wave.valid)

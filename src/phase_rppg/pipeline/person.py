@@ -11,7 +11,8 @@ from .. import registry
 from ..face.crop import to_bytes
 from ..face.track import Track
 from ..signal import rate
-from ..signal.track import RateTracker
+from ..signal.motion import without_motion
+from ..signal.track import RateTracker, Tracked
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
@@ -43,7 +44,6 @@ class Person:
         self.meter = Meter(track, rgb, config.crop_px)
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
-        self._second_rates = RateTracker()
         self._sure_s: float | None = None  # end of the last window that was sure
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
@@ -92,7 +92,8 @@ class Person:
             return []
         fps, start_s, end_s = self.clock.fps, self.clock.time_s(first), self.clock.time_s(stop)
         skin = RgbTrace(rows[:, :3], fps, start_s, seen)
-        wave = self._wave(rows, skin, first)
+        centre = rows[:, [_X, _Y]]
+        wave = without_motion(self._wave(rows, skin, first), centre)
         true_fps, max_gap_s = self.clock.pace(start_s, end_s)
         lit = seen & (rows[:, _BACKGROUND] >= 0).all(1)
         background = RgbTrace(rows[:, _BACKGROUND], fps, start_s, lit) if lit.any() else None
@@ -100,7 +101,7 @@ class Person:
             wave=wave,
             skin=skin,
             background=background,
-            centre=rows[:, [_X, _Y]],
+            centre=centre,
             method=self.config.method,
             coverage=float(seen.mean()),
             face_px=float(np.median(rows[seen, _FACE_PX])),
@@ -108,21 +109,23 @@ class Person:
             fps=true_fps,
             max_gap_s=max_gap_s,
         )
-        result, by = self._judge(seen_window, self._rates, end_s), self.config.method
+        views = [seen_window]
         if self._model is not None and self.config.second is not None:
-            name = self.config.second
-            second = replace(seen_window, wave=self._extract(name, skin), method=name)
-            other = self._judge(second, self._second_rates, end_s)
-            if other.reading.p_ok > result.reading.p_ok:
-                result, by = replace(other, stand_in=True), name
+            other = without_motion(self._extract(self.config.second, skin), centre)
+            views.append(replace(seen_window, wave=other, method=self.config.second))
+        # One heart, one path: the spectra of all views speak together, and the surest view gives the number.
+        spectra = [rate.spectrum(view.wave) for view in views if view.wave.valid.any()]
+        tracked = self._rates.update(spectra, end_s) if spectra else None
+        results = [self._judge(view, tracked, end_s) for view in views]
+        best = max(range(len(views)), key=lambda i: results[i].reading.p_ok)  # the first of equals
+        result, by = replace(results[best], stand_in=best > 0), views[best].method
         if is_sure(result.reading, by):
             self._sure_s = end_s
         self.windows += 1
         return [result]
 
-    def _judge(self, window: Window, rates: RateTracker, end_s: float) -> WindowResult:
+    def _judge(self, window: Window, tracked: Tracked | None, end_s: float) -> WindowResult:
         """The rate in one wave of a window, and whether it can be believed."""
-        tracked = rates.update(rate.spectrum(window.wave), end_s) if window.wave.valid.any() else None
         peak, quality = assess(window, tracked)
         start_s = window.wave.start_s
         reading = decide(

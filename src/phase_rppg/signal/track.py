@@ -58,9 +58,9 @@ class RateTracker:
     _belief: FloatArray | None = field(default=None, init=False)
     _last_s: float = field(default=0.0, init=False)
 
-    def update(self, spec: Spectrum, time_s: float) -> Tracked:
-        """Take in the spectrum of the window that ends at `time_s`."""
-        log_like = log_evidence(spec, self.model)
+    def update(self, spectra: Sequence[Spectrum], time_s: float) -> Tracked:
+        """Take in what the window that ends at `time_s` shows: one spectrum, or one of each way to see it."""
+        log_like = np.sum([log_evidence(spec, self.model) for spec in spectra], axis=0)
         if self._belief is None:
             belief = np.full(len(GRID_BPM), 1 / len(GRID_BPM))
         else:

@@ -3,6 +3,7 @@
 import * as chrom from "../methods/chrom";
 import * as pos from "../methods/pos";
 import { any, column, median } from "../signal/arrays";
+import { withoutMotion } from "../signal/motion";
 import { colourfulness, lightDb, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
 import { type Peak, spectralPeak } from "../signal/rate";
 import type { Tracked } from "../signal/track";
@@ -79,6 +80,7 @@ function motion(window: Window, bpm: number): number {
 /** How much of the line a second method shows, from the raw colours alone: networks invent pulses. */
 function agreement(window: Window, bpm: number): number {
   if (!any(window.skin.valid)) return 0;
-  const wave = (window.method === "pos" ? chrom : pos).extract(window.skin);
+  const raw = (window.method === "pos" ? chrom : pos).extract(window.skin);
+  const wave = window.centre === null ? raw : withoutMotion(raw, window.centre);
   return sharedLine(wave.values, 1, wave.fps, bpm, wave.valid);
 }

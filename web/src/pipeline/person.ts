@@ -7,9 +7,10 @@ import { deviation } from "../methods/common";
 import * as pos from "../methods/pos";
 import { any, median, sum } from "../signal/arrays";
 import { bandpass } from "../signal/filters";
-import { spectrum } from "../signal/rate";
+import { withoutMotion } from "../signal/motion";
+import { type Spectrum, spectrum } from "../signal/rate";
 import { bridge } from "../signal/resample";
-import { GRID_BPM, RateTracker } from "../signal/track";
+import { GRID_BPM, RateTracker, type Tracked } from "../signal/track";
 import type { Picture, RgbTrace, Waveform } from "../types";
 import { assess, type Window } from "./assess";
 import type { Calibration } from "./calibrated";
@@ -40,7 +41,6 @@ export class Person {
   meter: Meter;
   private readonly history: History;
   private readonly rates = new RateTracker();
-  private readonly secondRates = new RateTracker();
   private sureS: number | null = null; // end of the last window that was sure
   private emitted: number; // ticks of the wave that were handed out
   private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
@@ -109,7 +109,8 @@ export class Person {
     const endS = this.clock.timeS(stop);
     const pick = (from: number, count: number): Float64Array => columns(rows, from, count);
     const skin: RgbTrace = { values: pick(0, 3), fps, startS, valid: seen };
-    const wave = this.wave(rows, skin, first);
+    const centre = pick(X, 2);
+    const wave = withoutMotion(this.wave(rows, skin, first), centre);
     const lit = seen.map((flag, i) => (flag && [0, 1, 2].every((c) => rows[i * WIDTH + BACKGROUND + c] >= 0) ? 1 : 0));
     const pace = this.clock.pace(startS, endS);
     const ofSeen = (column: number): Float64Array => pick(column, 1).filter((_, i) => seen[i]);
@@ -117,7 +118,7 @@ export class Person {
       wave,
       skin,
       background: any(lit) ? { values: pick(BACKGROUND, 3), fps, startS, valid: lit } : null,
-      centre: pick(X, 2),
+      centre,
       method: this.config.method,
       coverage: sum(seen) / seen.length,
       facePx: median(ofSeen(FACE_PX)),
@@ -125,23 +126,26 @@ export class Person {
       fps: pace.fps,
       maxGapS: pace.maxGapS,
     };
-    let by = this.config.calibration;
-    let result = this.judge(known, this.rates, endS, by);
+    const views = [{ window: known, by: this.config.calibration, spec: spectrum(wave) }];
     if (this.config.second) {
-      const second = { ...known, wave: this.extract("pos", skin), method: "pos" };
-      const other = this.judge(second, this.secondRates, endS, this.config.second);
-      if (other.reading.pOk > result.reading.pOk) [result, by] = [{ ...other, standIn: true }, this.config.second];
+      const other = withoutMotion(this.extract("pos", skin), centre);
+      views.push({ window: { ...known, wave: other, method: "pos" }, by: this.config.second, spec: spectrum(other) });
     }
-    if (result.reading.pOk >= by.threshold) this.sureS = endS;
+    // One heart, one path: the spectra of all views speak together, and the surest view gives the number.
+    const spectra = views.filter(({ window }) => any(window.wave.valid)).map(({ spec }) => spec);
+    const tracked = spectra.length > 0 ? this.rates.update(spectra, endS) : null;
+    const results = views.map(({ window, by, spec }) => this.judge(window, spec, tracked, endS, by));
+    const best = results.length > 1 && results[1].reading.pOk > results[0].reading.pOk ? 1 : 0;
+    const result = { ...results[best], standIn: best > 0 };
+    if (result.reading.pOk >= views[best].by.threshold) this.sureS = endS;
     this.windows += 1;
     return [result];
   }
 
   /** The rate in one wave of a window, and whether it can be believed. */
-  private judge(window: Window, rates: RateTracker, endS: number, calibration: Calibration): WindowResult {
-    const { startS, valid } = window.wave;
-    const spec = spectrum(window.wave);
-    const { peak, quality } = assess(window, any(valid) ? rates.update(spec, endS) : null);
+  private judge(window: Window, spec: Spectrum, tracked: Tracked | null, endS: number, calibration: Calibration): WindowResult {
+    const { startS } = window.wave;
+    const { peak, quality } = assess(window, tracked);
     const reading = decide(peak, quality, startS, endS, calibration, this.config.gated, this.sureS);
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
     return { kind: "window", face: this.track.id, startS, endS, reading, peak, quality, standIn: false, spectrum: shown };

@@ -38,9 +38,10 @@ export class RateTracker {
 
   constructor(private readonly model: TrackModel = MODEL) {}
 
-  /** Take in the spectrum of the window that ends at `timeS`. */
-  update(spec: Spectrum, timeS: number): Tracked {
-    const likely = logEvidence(spec, this.model);
+  /** Take in what the window that ends at `timeS` shows: one spectrum, or one of each way to see it. */
+  update(spectra: readonly Spectrum[], timeS: number): Tracked {
+    const each = spectra.map((spec) => logEvidence(spec, this.model));
+    const likely = GRID_BPM.map((_, i) => sum(each.map((one) => one[i])));
     const stepS = this.belief === null ? Infinity : Math.max(timeS - this.lastS, 0);
     const before = this.belief === null ? uniform() : spread(this.belief, stepS, this.model);
     this.belief = weigh(before, likely, share(stepS, this.model));
