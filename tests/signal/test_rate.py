@@ -105,3 +105,9 @@ def test_no_beats_in_invalid_stretches() -> None:
     beats_s = rate.find_beats(Waveform(x, 30.0, 0.0, valid), 60.0)
     assert not ((beats_s > 200.5 / 30) & (beats_s < 299.5 / 30)).any()
     assert len(beats_s) >= 15
+
+
+def test_several_peaks_of_one_heart_are_averaged_by_how_sharp_they_are() -> None:
+    sharp, blunt = rate.Peak(70.0, 0.5, 3.0, 0.5), rate.Peak(75.0, 0.4, 1.0, 1.0)
+    assert rate.joint_bpm([sharp]) == 70.0
+    assert rate.joint_bpm([sharp, blunt]) == pytest.approx((4 * 70 + 75) / 5)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fft, irfft, rfft } from "../src/signal/fft";
 import { bandpass, fastLength, removeLine } from "../src/signal/filters";
 import { hrv } from "../src/signal/hrv";
-import { beatBpm, findBeats, type Peak, spectralPeak, spectrum } from "../src/signal/rate";
+import { beatBpm, findBeats, jointBpm, type Peak, spectralPeak, spectrum } from "../src/signal/rate";
 import { bridge, toUniform } from "../src/signal/resample";
 import { RateTracker, smooth, type Tracked } from "../src/signal/track";
 import { expectClose, flags, floats, goldens } from "./goldens";
@@ -78,6 +78,8 @@ describe("Python and the page agree on", () => {
     };
     spectra.forEach((spec: ReturnType<typeof spectrum>, i: number) => check(tracker.update([spec], timesS[i]), causal[i]));
     check(new RateTracker().update(spectra.slice(0, 2), timesS[0]), goldens.track.together);
+    const peaks = spectra.slice(0, 2).map((_: unknown, i: number) => spectralPeak({ values: floats(signals[i]), fps: 30 }));
+    expect(jointBpm(peaks)).toBeCloseTo(goldens.track.joint_bpm, 6);
     smooth(spectra, timesS).forEach((got, i) => check(got, both[i]));
   });
 

@@ -12,8 +12,9 @@ from ..face.crop import to_bytes
 from ..face.track import Track
 from ..signal import rate
 from ..signal.motion import without_motion
-from ..signal.track import RateTracker, Tracked
-from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
+from ..signal.rate import Peak
+from ..signal.track import RateTracker
+from ..types import ByteArray, Clip, FloatArray, Quality, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
 from .config import SessionConfig
@@ -113,10 +114,13 @@ class Person:
         if self._model is not None and self.config.second is not None:
             other = without_motion(self._extract(self.config.second, skin), centre)
             views.append(replace(seen_window, wave=other, method=self.config.second))
-        # One heart, one path: the spectra of all views speak together, and the surest view gives the number.
+        # One heart: all views speak for one path and one number, and the surest says how far to believe it.
         spectra = [rate.spectrum(view.wave) for view in views if view.wave.valid.any()]
         tracked = self._rates.update(spectra, end_s) if spectra else None
-        results = [self._judge(view, tracked, end_s) for view in views]
+        assessed = [assess(view, tracked) for view in views]
+        peaks = [peak for peak, _ in assessed if peak is not None]
+        bpm = rate.joint_bpm(peaks) if peaks else 0.0
+        results = [self._judge(view, *one, bpm, end_s) for view, one in zip(views, assessed, strict=True)]
         best = max(range(len(views)), key=lambda i: results[i].reading.p_ok)  # the first of equals
         result, by = replace(results[best], stand_in=best > 0), views[best].method
         if is_sure(result.reading, by):
@@ -124,10 +128,13 @@ class Person:
         self.windows += 1
         return [result]
 
-    def _judge(self, window: Window, tracked: Tracked | None, end_s: float) -> WindowResult:
-        """The rate in one wave of a window, and whether it can be believed."""
-        peak, quality = assess(window, tracked)
+    def _judge(
+        self, window: Window, peak: Peak | None, quality: Quality, bpm: float, end_s: float
+    ) -> WindowResult:
+        """Whether `bpm` can be believed, by one view of a window."""
         start_s = window.wave.start_s
+        if peak is not None:
+            peak = replace(peak, bpm=bpm)
         reading = decide(
             peak,
             quality,

@@ -7,6 +7,7 @@ by up to several bpm on short windows, because the tone at −f leaks into the o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +114,12 @@ def spectral_peak(
     hz, sigma_hz = _refine(x, rate_hz, weights, coarse_hz, spec.duration_s)
     share, snr_db = line_share(spec, hz)
     return Peak(60 * hz, share, snr_db, 60 * sigma_hz)
+
+
+def joint_bpm(peaks: Sequence[Peak]) -> float:
+    """The rate of one heart in several waves: the mean, each peak weighted by 1/σ²."""
+    weights = np.array([1 / max(peak.sigma_bpm, 1e-6) ** 2 for peak in peaks])
+    return float(weights @ [peak.bpm for peak in peaks] / weights.sum())
 
 
 def spectral_bpm(wave: FloatArray | Waveform, fps: float | None = None) -> float:

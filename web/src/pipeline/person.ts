@@ -8,9 +8,9 @@ import * as pos from "../methods/pos";
 import { any, median, sum } from "../signal/arrays";
 import { bandpass } from "../signal/filters";
 import { withoutMotion } from "../signal/motion";
-import { type Spectrum, spectrum } from "../signal/rate";
+import { jointBpm, type Spectrum, spectrum } from "../signal/rate";
 import { bridge } from "../signal/resample";
-import { GRID_BPM, RateTracker, type Tracked } from "../signal/track";
+import { GRID_BPM, RateTracker } from "../signal/track";
 import type { Picture, RgbTrace, Waveform } from "../types";
 import { assess, type Window } from "./assess";
 import type { Calibration } from "./calibrated";
@@ -131,10 +131,12 @@ export class Person {
       const other = withoutMotion(this.extract("pos", skin), centre);
       views.push({ window: { ...known, wave: other, method: "pos" }, by: this.config.second, spec: spectrum(other) });
     }
-    // One heart, one path: the spectra of all views speak together, and the surest view gives the number.
+    // One heart: all views speak for one path and one number, and the surest says how far to believe it.
     const spectra = views.filter(({ window }) => any(window.wave.valid)).map(({ spec }) => spec);
     const tracked = spectra.length > 0 ? this.rates.update(spectra, endS) : null;
-    const results = views.map(({ window, by, spec }) => this.judge(window, spec, tracked, endS, by));
+    const assessed = views.map(({ window }) => assess(window, tracked));
+    const bpm = jointBpm(assessed.flatMap(({ peak }) => peak ?? []));
+    const results = views.map(({ window, by, spec }, i) => this.judge(window, spec, assessed[i], bpm, endS, by));
     const best = results.length > 1 && results[1].reading.pOk > results[0].reading.pOk ? 1 : 0;
     const result = { ...results[best], standIn: best > 0 };
     if (result.reading.pOk >= views[best].by.threshold) this.sureS = endS;
@@ -142,10 +144,13 @@ export class Person {
     return [result];
   }
 
-  /** The rate in one wave of a window, and whether it can be believed. */
-  private judge(window: Window, spec: Spectrum, tracked: Tracked | null, endS: number, calibration: Calibration): WindowResult {
+  /** Whether `bpm` can be believed, by one view of a window. */
+  private judge(
+    window: Window, spec: Spectrum, seen: ReturnType<typeof assess>, bpm: number, endS: number, calibration: Calibration,
+  ): WindowResult {
     const { startS } = window.wave;
-    const { peak, quality } = assess(window, tracked);
+    const { quality } = seen;
+    const peak = seen.peak && { ...seen.peak, bpm };
     const reading = decide(peak, quality, startS, endS, calibration, this.config.gated, this.sureS);
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
     return { kind: "window", face: this.track.id, startS, endS, reading, peak, quality, standIn: false, spectrum: shown };

@@ -110,6 +110,12 @@ export function spectralPeak(signal: Signal, nearBpm?: number, withinBpm = 6): P
   return { bpm: 60 * hz, power: share, snrDb, sigmaBpm: 60 * sigmaHz };
 }
 
+/** The rate of one heart in several waves: the mean, each peak weighted by 1/σ²; 0 without a peak. */
+export function jointBpm(peaks: readonly Peak[]): number {
+  const weights = peaks.map((peak) => 1 / Math.max(peak.sigmaBpm, 1e-6) ** 2);
+  return peaks.length === 0 ? 0 : sum(peaks.map((peak, i) => weights[i] * peak.bpm)) / sum(weights);
+}
+
 /** Share of the band within the line, and SNR in dB of line plus harmonic over the rest of the band. */
 export function lineShare(spec: Spectrum, hz: number): { share: number; snrDb: number } {
   let signal = 0;
