@@ -14,6 +14,8 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from phase_rppg.errors import OutputError
 from phase_rppg.fileio import dump_json, json_pieces
@@ -92,7 +94,7 @@ def test_the_spectrum_is_of_a_window_whose_line_is_in_the_wave() -> None:
     assert not shown.stand_in
     only = dataclasses.replace(face, windows=[w for w in surer if w.stand_in])
     words = [text.get_text() for axes in plots.figure(results.result(only)).axes for text in axes.texts]
-    assert any(word.endswith("bpm by POS") for word in words)
+    assert any(word.endswith("bpm, by POS") for word in words)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -134,8 +136,33 @@ def test_beats_are_drawn_on_the_crests_of_the_line() -> None:
     assert 22 <= len(drawn_s) <= 23  # the one inside the gap is not drawn
 
 
-def test_a_document_in_pieces_is_the_same_document() -> None:
-    long = {"windows": [{"bpm": i / 7, "reason": "é" if i % 2 else None} for i in range(3000)]}
-    pieces = list(json_pieces(long))
-    assert len(pieces) > 1
-    assert "".join(pieces) == dump_json(long)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_a_document_in_pieces_is_the_same_document(value: object) -> None:
+    assert "".join(json_pieces(value)) == dump_json(value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_windows_that_are_made_while_they_are_written_are_the_same(case: str) -> None:
+    late = "".join(json_pieces(document.document(CASES[case], windows=iter)))
+    assert late == dump_json(document.document(CASES[case]))
+
+
+def test_a_long_document_comes_in_pieces_and_its_items_are_made_one_by_one() -> None:
+    made: list[int] = []
+    items = ({"bpm": i / 7, "made": made.append(i)} for i in range(3000))
+    pieces = json_pieces({"windows": items})
+    assert next(pieces).startswith("{")
+    assert 0 < len(made) < 1000
+    assert sum(map(len, pieces)) > 60_000
+
+
+def test_a_number_that_is_not_json_is_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        list(json_pieces({"bpm": float("nan")}))

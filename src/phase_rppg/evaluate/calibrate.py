@@ -52,7 +52,7 @@ class Observed:
     quality: Quality
     truth_bpm: float | None  # None when there was no pulse
     group: str  # windows of one recording belong together
-    stand_in: bool = False  # the number is that of the second method
+    stand_in: bool = False  # judged by the second method's gate
     end_s: float = 0.0  # of the window, within its recording
 
     def judged_by(self, method: str) -> str:

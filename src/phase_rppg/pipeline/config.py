@@ -11,7 +11,7 @@ from .meter import CROP_PX
 from .model import PulseModel
 
 FACES = ("all", "largest")
-SECOND = "pos"  # the method that stands in for a network where it is surer
+SECOND = "pos"  # the method that reads along with a network
 _SPARE_S = 2.0  # kept beyond window and step, for late answers
 
 
@@ -26,7 +26,7 @@ class SessionConfig:
     fps: float = 30.0  # of the uniform clock; a model brings its own
     faces: str = "all"
     gated: bool = True  # False: every window with a line gets its number, for evaluation
-    second: str | None = SECOND  # beside a model: the method whose number counts where it is surer
+    second: str | None = SECOND  # beside a model: the method that reads along, and stands in where it is surer
 
     def __post_init__(self) -> None:
         if self.model is not None:

@@ -160,7 +160,7 @@ def _draw_spectrum(axes: Axes, face: FaceResult, window: WindowResult | None) ->
         peak = window.peak if window is not None else None
         if peak is not None and window is not None:
             shown = isinstance(window.reading, Estimate)
-            word = f"{peak.bpm:.1f} bpm{' by POS' * window.stand_in}{', not believed' * (not shown)}"
+            word = f"{peak.bpm:.1f} bpm{', by POS' * window.stand_in}{', not believed' * (not shown)}"
             axes.axvline(peak.bpm, color=PULSE, lw=1.2, ls="-" if shown else ":")
             side = -1 if peak.bpm > 150 else 1
             axes.annotate(

@@ -15,7 +15,7 @@ export interface Choices {
   readonly fps?: number; // of the uniform clock; a model brings its own
   readonly faces?: "all" | "largest";
   readonly gated?: boolean;
-  readonly second?: Calibration | null; // beside a model: the gate of POS, whose number counts where it is surer
+  readonly second?: Calibration | null; // beside a model: the gate of POS, which reads along and stands in where it is surer
 }
 
 /** How to measure: by which method or network, over which windows, and whom. */
