@@ -3,28 +3,29 @@
 import type { Waveform } from "../types";
 import { column, sum } from "./arrays";
 import { bandpass } from "./filters";
-import { BAND_HZ } from "./rate";
 import { bridge } from "./resample";
 import { solve } from "./solve";
 
 const FAINT = 0.005; // face widths: a path much fainter than this is left alone
+const FIT_HZ = [0.5, 4] as const; // where path and wave are compared: the band of hearts, and a little beside it
 const TYPICAL_HZ = 1.6; // turns a speed into the width of a swing
 
 /** The wave without what `centre` (T,2), the place of the face in face widths, explains of it. */
 export function withoutMotion(wave: Waveform, centre: Float64Array): Waveform {
   const { fps, valid } = wave;
-  const topHz = Math.min(BAND_HZ[1], 0.45 * fps);
+  const topHz = Math.min(FIT_HZ[1], 0.45 * fps);
   const seen = sum(valid);
-  if (seen < 2 * fps || topHz <= BAND_HZ[0]) return wave;
-  const inBand = (values: Float64Array): Float64Array => bandpass(values, fps, BAND_HZ[0], topHz);
+  if (seen < 2 * fps || topHz <= FIT_HZ[0]) return wave;
+  const inBand = (values: Float64Array): Float64Array => bandpass(values, fps, FIT_HZ[0], topHz);
   const path = bridge(centre, valid, 2);
   const places = [0, 1].map((axis) => column(path, 2, axis));
   const speeds = places.map((place) => gradient(place).map((step) => (step * fps) / (2 * Math.PI * TYPICAL_HZ)));
-  const moved = [...places, ...speeds].map(inBand);
+  const moved = [...places, ...speeds];
+  const fitted = moved.map(inBand);
   const beat = inBand(bridge(wave.values, valid));
   const mean = (a: Float64Array, b: Float64Array): number => sum(a.map((value, i) => (valid[i] ? value * b[i] : 0))) / seen;
-  const gram = Float64Array.from(moved.flatMap((a, i) => moved.map((b, k) => mean(a, b) + (i === k ? FAINT ** 2 : 0))));
-  const weights = solve(gram, Float64Array.from(moved, (a) => mean(a, beat)));
+  const gram = Float64Array.from(fitted.flatMap((a, i) => fitted.map((b, k) => mean(a, b) + (i === k ? FAINT ** 2 : 0))));
+  const weights = solve(gram, Float64Array.from(fitted, (a) => mean(a, beat)));
   return { ...wave, values: wave.values.map((value, t) => value - sum(moved.map((a, i) => weights[i] * a[t]))) };
 }
 
