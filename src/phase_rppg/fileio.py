@@ -73,14 +73,37 @@ def dump_json(value: Any, *, indent: int | None = 2) -> str:
 
 
 def json_pieces(value: Any) -> Iterator[str]:
-    """The text of `dump_json` piece by piece: a long document need not be held whole a second time."""
+    """The text of `dump_json` piece by piece; an iterator in it becomes a list whose items are made only now.
+
+    A long document is therefore never held whole, neither as values nor as text.
+    """
     pieces: list[str] = []
-    for piece in json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value):
+    for piece in _tokens(value, "\n"):
         pieces.append(piece)
-        if len(pieces) >= 4096:
+        if len(pieces) >= 1024:
             yield "".join(pieces)
             pieces.clear()
     yield "".join(pieces)
+
+
+def _tokens(value: Any, newline: str) -> Iterator[str]:
+    """JSON of a value whose lines begin with `newline`: a line feed and the indent so far."""
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        items: Iterator[tuple[str, Any]] = ((f"{dump_json(key)}: ", item) for key, item in value.items())
+    elif isinstance(value, (list, tuple, Iterator)):
+        opening, closing = "[]"
+        items = (("", item) for item in value)
+    else:
+        yield dump_json(value)
+        return
+    yield opening
+    between = inner = newline + "  "
+    for name, item in items:
+        yield between + name
+        yield from _tokens(item, inner)
+        between = "," + inner
+    yield closing if between == inner else newline + closing
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,7 +30,7 @@ def windows(draw: st.DrawFn) -> WindowResult:
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(windows(), max_size=5))
+@given(st.lists(windows(), max_size=25))
 def test_windows_come_back_as_they_went_in(given_windows: list[WindowResult]) -> None:
     kept = Windows(3, given_windows)
     assert list(kept) == given_windows
@@ -50,3 +52,27 @@ def test_pieces_of_a_wave_join_and_what_lies_between_was_not_seen() -> None:
     np.testing.assert_array_equal(whole.values, [1, 2, 0, 0, 5, 6])
     np.testing.assert_array_equal(whole.valid, [True, True, False, False, True, True])
     assert whole.start_s == 2.0
+
+
+def test_a_long_wave_is_what_went_in() -> None:
+    values = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+    valid = values > -1
+    wave = Wave(30.0, 0.0)
+    for first in range(0, 5000, 37):
+        piece = slice(first, first + 37)
+        wave.append(Waveform(values[piece], 30.0, first / 30, valid[piece]))
+    whole = wave.whole()
+    np.testing.assert_array_equal(whole.values, values)
+    np.testing.assert_array_equal(whole.valid, valid)
+
+
+def test_an_hour_of_windows_stays_small_while_it_grows() -> None:
+    """Its peak, too: an array that is copied as it grows needs twice what it holds."""
+    window = WindowResult(3, 0.0, 10.0, NoReading(Reason.MOTION, 0.0, 10.0), None, Quality(*[1.0] * 11))
+    tracemalloc.start()
+    kept = Windows(3, (window for _ in range(3600)))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(kept) == 3600
+    assert kept[3599] == window
+    assert peak_bytes < 1.2 * 3600 * 232

@@ -87,6 +87,7 @@ def command(
     if several and plot is not None:
         raise UsageError("--plot draws one video; use --report FILE.html for several")
     check_outputs(files, [output for output in (csv_file, plot, report) if output is not None])
+    check_picture(plot)
     failures: list[Failure] = []
     if several:
         results, failures = measure_several(files, order, jobs or os.cpu_count() or 1, quiet)
@@ -178,7 +179,7 @@ def print_json(files: list[Path], results: list[Result], failures: list[Failure]
     from ..fileio import json_pieces
     from ..pipeline.document import document
 
-    found = {result.video: document(result) for result in results}
+    found = {result.video: document(result, windows=iter) for result in results}
     found |= {failure.video: {"video": failure.video, "error": failure.problem} for failure in failures}
     documents = [found[str(file)] for file in files]
     for piece in json_pieces(documents if several else documents[0]):
@@ -277,6 +278,14 @@ def check_outputs(videos: list[Path], outputs: list[Path]) -> None:
         if output.resolve() in taken:
             raise UsageError(f"{output}: would replace a video or another output; choose another name")
         taken.add(output.resolve())
+
+
+def check_picture(plot: Path | None) -> None:
+    """Refuse a name that promises another format than the one that is written."""
+    from ..errors import UsageError
+
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise UsageError(f"--plot: got {plot}, accepted: a name ending in .png")
 
 
 def check_output(path: Path) -> None:

@@ -13,6 +13,7 @@ from ..registry import DEFAULT_METHOD
 from ..types import FrameSource
 from .config import SECOND, SessionConfig
 from .decide import distrust
+from .gather import Windows
 from .model import PulseModel
 from .offline import measure as measure_with
 from .result import FaceResult, Result
@@ -98,5 +99,5 @@ def without_readings(result: Result) -> Result:
 
 
 def _without_readings(face: FaceResult) -> FaceResult:
-    windows = tuple(replace(window, reading=distrust(window.reading)) for window in face.windows)
+    windows = Windows(face.id, (replace(window, reading=distrust(window.reading)) for window in face.windows))
     return replace(face, summary=distrust(face.summary), windows=windows, beats_s=face.beats_s[:0], hrv=None)

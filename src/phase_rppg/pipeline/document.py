@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -29,13 +29,16 @@ ADVICE = {
 }
 
 
-def document(result: Result) -> dict[str, Any]:
-    """The JSON document of one video, as docs/measure.schema.json describes it."""
+def document(result: Result, windows: Callable[[Iterator[Any]], Any] = list) -> dict[str, Any]:
+    """The JSON document of one video, as docs/measure.schema.json describes it.
+
+    `windows` is what the windows of a face are gathered in; with `iter` they are made while they are written.
+    """
     found: dict[str, Any] = {
         "video": result.video,
         "duration_s": round(result.duration_s, 3),
         "method": result.method,
-        "faces": [_face(face) for face in result.faces],
+        "faces": [_face(face, windows) for face in result.faces],
         "warnings": list(result.warnings),
     }
     if not result.faces:
@@ -80,7 +83,7 @@ def has_reading(result: Result) -> bool:
     return any(isinstance(face.summary, Estimate) for face in result.faces)
 
 
-def _face(face: FaceResult) -> dict[str, Any]:
+def _face(face: FaceResult, windows: Callable[[Iterator[Any]], Any]) -> dict[str, Any]:
     reading = face.summary
     hrv = None
     if face.hrv is not None:
@@ -94,7 +97,7 @@ def _face(face: FaceResult) -> dict[str, Any]:
             "reason": _reason(reading),
         },
         "hrv": hrv,
-        "windows": [_window(window) for window in face.windows],
+        "windows": windows(map(_window, face.windows)),
     }
 
 

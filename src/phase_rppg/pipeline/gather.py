@@ -1,13 +1,18 @@
-"""What a session says about a whole video, kept so compactly that an hour of it hardly counts."""
+"""What a session says about a whole video, kept so compactly that an hour of it hardly counts.
+
+It is kept in small blocks that never move: one large array that grows is copied again and again, and the
+holes that its copies leave behind are larger than what it holds.
+"""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
-from dataclasses import astuple, fields
-from typing import overload
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..signal.rate import Peak
 from ..types import Estimate, NoReading, Quality, Reason, Waveform
@@ -17,17 +22,53 @@ _REASONS = tuple(Reason)
 _SHOWN = -1.0  # in the place of a reason: there is a reading
 _QUALITY_WIDTH = len(fields(Quality))
 _PEAK_WIDTH = len(fields(Peak))
+_quality_row = attrgetter(*(field.name for field in fields(Quality)))
+_peak_row = attrgetter(*(field.name for field in fields(Peak)))
 # One row: start, end, whether it is the second method's number, reason, bpm, low, high, p_ok, whether there
 # is a peak, the peak, the quality.
 _WIDTH = 9 + _PEAK_WIDTH + _QUALITY_WIDTH
+_BLOCK_BYTES = 2048  # small: it fits into gaps of the heap, and a face that soon leaves costs little
+
+
+class _Blocks:
+    """A list of equal rows of plain numbers in blocks of fixed size."""
+
+    def __init__(self, dtype: npt.DTypeLike, width: int = 1) -> None:
+        self._empty = np.zeros((0, width), dtype)
+        self._block_rows = _BLOCK_BYTES // (width * self._empty.itemsize)
+        self._blocks: list[npt.NDArray[Any]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> npt.NDArray[Any]:
+        block, row = divmod(range(self._count)[index], self._block_rows)
+        return self._blocks[block][row]
+
+    def extend(self, rows: npt.ArrayLike) -> None:
+        """Add rows (n, width)."""
+        left = np.asarray(rows)
+        while len(left):
+            row = self._count % self._block_rows
+            if row == 0:
+                self._blocks.append(np.empty((self._block_rows, *self._empty.shape[1:]), self._empty.dtype))
+            fits = left[: self._block_rows - row]
+            self._blocks[-1][row : row + len(fits)] = fits
+            self._count += len(fits)
+            left = left[len(fits) :]
+
+    def whole(self) -> npt.NDArray[Any]:
+        """All rows as one array (n, width), a copy."""
+        return np.concatenate([self._empty, *self._blocks])[: self._count]
 
 
 class Windows(Sequence[WindowResult]):
     """The windows of one face, as rows of plain numbers: about 200 bytes each instead of 1,000."""
 
-    def __init__(self, face: int, windows: Sequence[WindowResult] = ()) -> None:
+    def __init__(self, face: int, windows: Iterable[WindowResult] = ()) -> None:
         self.face = face
-        self._rows = array("d")
+        self._rows = _Blocks(np.float64, _WIDTH)
         for window in windows:
             self.append(window)
 
@@ -37,12 +78,12 @@ class Windows(Sequence[WindowResult]):
             said = (_SHOWN, reading.bpm, reading.low, reading.high)
         else:
             said = (float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0)
-        peak = (0.0,) * (1 + _PEAK_WIDTH) if window.peak is None else (1.0, *astuple(window.peak))
-        self._rows.extend((window.start_s, window.end_s, float(window.stand_in), *said, reading.p_ok))
-        self._rows.extend((*peak, *astuple(window.quality)))
+        peak = (0.0,) * (1 + _PEAK_WIDTH) if window.peak is None else (1.0, *_peak_row(window.peak))
+        head = (window.start_s, window.end_s, float(window.stand_in), *said, reading.p_ok)
+        self._rows.extend([(*head, *peak, *_quality_row(window.quality))])
 
     def __len__(self) -> int:
-        return len(self._rows) // _WIDTH
+        return len(self._rows)
 
     @overload
     def __getitem__(self, index: int) -> WindowResult: ...
@@ -51,8 +92,7 @@ class Windows(Sequence[WindowResult]):
     def __getitem__(self, index: int | slice) -> WindowResult | list[WindowResult]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        at = range(len(self))[index] * _WIDTH
-        start_s, end_s, stand_in, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[at : at + _WIDTH]
+        start_s, end_s, stand_in, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[index].tolist()
         reading = (
             Estimate(bpm, low, high, p_ok, start_s, end_s)
             if reason == _SHOWN
@@ -63,7 +103,11 @@ class Windows(Sequence[WindowResult]):
         return WindowResult(self.face, start_s, end_s, reading, peak, quality, bool(stand_in))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Windows) and self.face == other.face and self._rows == other._rows
+        return (
+            isinstance(other, Windows)
+            and self.face == other.face
+            and np.array_equal(self._rows.whole(), other._rows.whole())
+        )
 
     __hash__ = None  # type: ignore[assignment]  # rows may still be added
 
@@ -73,20 +117,19 @@ class Wave:
 
     def __init__(self, fps: float, start_s: float) -> None:
         self.fps, self.start_s = fps, start_s
-        self._values, self._valid = array("f"), bytearray()
+        self._values, self._valid = _Blocks(np.float32), _Blocks(np.bool_)
 
     def append(self, piece: Waveform) -> None:
         """Add a piece that begins where the last one ended, or later."""
         gap = round((piece.start_s - self.start_s) * self.fps) - len(self._values)
         if gap > 0:
-            self._values.frombytes(bytes(4 * gap))
-            self._valid.extend(bytes(gap))
-        self._values.frombytes(piece.values.astype(np.float32).tobytes())
-        self._valid.extend(piece.valid.tobytes())
+            self._values.extend(np.zeros((gap, 1), np.float32))
+            self._valid.extend(np.zeros((gap, 1), bool))
+        self._values.extend(piece.values[:, None])
+        self._valid.extend(piece.valid[:, None])
 
     def whole(self) -> Waveform:
-        values, valid = np.frombuffer(self._values, np.float32), np.frombuffer(self._valid, np.bool_)
-        return Waveform(values, self.fps, self.start_s, valid)
+        return Waveform(self._values.whole()[:, 0], self.fps, self.start_s, self._valid.whole()[:, 0])
 
 
 class Gathered:

@@ -83,16 +83,24 @@ def measure(
 def summarise(windows: Sequence[WindowResult]) -> Reading:
     """One reading for all windows of a face: the middle of those that are believed, weighted by `p_ok`."""
     start_s, end_s = windows[0].start_s, windows[-1].end_s
-    shown = [w.reading for w in windows if isinstance(w.reading, Estimate)]
-    if not shown:
-        refused = [w.reading for w in windows if isinstance(w.reading, NoReading)]
-        reason, _ = Counter(reading.reason for reading in refused).most_common(1)[0]
-        return NoReading(reason, start_s, end_s, max(reading.p_ok for reading in refused))
-    weights = np.array([max(reading.p_ok, 1e-6) for reading in shown])
-    bpm = _middle(np.array([reading.bpm for reading in shown]), weights)
-    low = min(_middle(np.array([reading.low for reading in shown]), weights), bpm)
-    high = max(_middle(np.array([reading.high for reading in shown]), weights), bpm)
-    return Estimate(bpm, low, high, float(np.average([r.p_ok for r in shown])), start_s, end_s)
+    shown = _shown(windows)
+    if not len(shown):
+        refused = Counter(w.reading.reason for w in windows if isinstance(w.reading, NoReading))
+        return NoReading(
+            refused.most_common(1)[0][0], start_s, end_s, max(window.reading.p_ok for window in windows)
+        )
+    bpm, low, high, p_ok = shown[:, 2:].T
+    weights = np.maximum(p_ok, 1e-6)
+    middle = _middle(bpm, weights)
+    low_end, high_end = min(_middle(low, weights), middle), max(_middle(high, weights), middle)
+    return Estimate(middle, low_end, high_end, float(p_ok.mean()), start_s, end_s)
+
+
+def _shown(windows: Sequence[WindowResult]) -> FloatArray:
+    """The readings of the windows that have one, as rows (N,6): start_s, end_s, bpm, low, high, p_ok."""
+    readings = (window.reading for window in windows if isinstance(window.reading, Estimate))
+    rows = ((r.start_s, r.end_s, r.bpm, r.low, r.high, r.p_ok) for r in readings)
+    return np.fromiter(rows, np.dtype((np.float64, 6)))
 
 
 def faces_of(gathered: Gathered) -> tuple[FaceResult, ...]:
@@ -113,21 +121,19 @@ def _face(gathered: Gathered, face: int) -> FaceResult:
         wave=wave,
         beats_s=beats_s,
         hrv=hrv.hrv(beats_s),
-        face_px=float(np.median([w.quality.face_px for w in windows])),
+        face_px=float(np.median(np.fromiter((w.quality.face_px for w in windows), np.float64))),
         seen_s=float(wave.valid.sum() / wave.fps),
     )
 
 
 def _beats(wave: Waveform, windows: Sequence[WindowResult]) -> np.ndarray:
     """Beats where there is a reading, looked for near the rate that was read."""
-    shown = [w.reading for w in windows if isinstance(w.reading, Estimate)]
-    if not shown:
+    shown = _shown(windows)
+    if not len(shown):
         return np.zeros(0)
-    middle_s = np.array([(reading.start_s + reading.end_s) / 2 for reading in shown])
-    shown_bpm = np.array([reading.bpm for reading in shown])
+    middle_s, shown_bpm = shown[:, :2].mean(1), shown[:, 2]
     believed = np.zeros(len(wave.values), bool)
-    for reading in shown:
-        low, high = (round((t - wave.start_s) * wave.fps) for t in (reading.start_s, reading.end_s))
+    for low, high in np.rint((shown[:, :2] - wave.start_s) * wave.fps).astype(int):
         believed[max(low, 0) : max(high, 0)] = True
     block, margin = round(_BLOCK_S * wave.fps), round(_MARGIN_S * wave.fps)
     found: list[FloatArray] = [np.zeros(0)]
