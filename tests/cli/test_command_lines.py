@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from phase_rppg import registry
-from phase_rppg.cli import build
+from phase_rppg.cli import build, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -103,3 +103,39 @@ def test_help_is_complete(name: str) -> None:
         assert each.help.rstrip().endswith((".", "]", ")")), f"phase {name}: {each.name}: {each.help!r}"
         seen += each.opts
     assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize("name", registry.names("cli"))
+def test_a_wrong_option_is_answered_in_one_line(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--no-such-option"]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(rf"error: .*--no-such-option.* \(see phase {name} --help\)\n", err)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mesure"], "'measure'"),
+        (["--nonsense"], "--nonsense"),
+        (["train"], "RECIPE"),
+        (["measure", "--window"], "--window"),
+        (["measure", "x.mp4", "--window", "ten"], "--window"),
+        (["demo", "--bpm", "500"], "--bpm"),
+    ],
+)
+def test_other_wrong_lines_too(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert said in err
+    assert err.count("\n") == 1
+    assert err.endswith("--help)\n")
+
+
+def test_the_bare_command_shows_its_help(capfd: pytest.CaptureFixture[str]) -> None:
+    run([])
+    said = "".join(capfd.readouterr())
+    assert "Usage" in said
+    assert "error" not in said

@@ -167,7 +167,8 @@ def test_a_wrong_call_is_a_usage_error(
     assert run(["measure", str(film("short")), *words]) == 2
     out, err = capfd.readouterr()
     assert out == ""
-    assert err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
 
 
 def test_an_unknown_method_is_answered_with_the_nearest(
@@ -179,6 +180,18 @@ def test_an_unknown_method_is_answered_with_the_nearest(
 
 def test_no_video_at_all_is_a_usage_error() -> None:
     assert run(["measure"]) == 2
+
+
+@pytest.mark.parametrize("name", ["x.jpg", "x.pdf", "x"])
+def test_a_picture_under_a_name_of_another_format_is_a_usage_error(
+    name: str, film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["measure", str(film("short"))], ["demo"]):
+        assert run([*words, "--plot", str(tmp_path / name)]) == 2
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err == f"error: --plot: got {tmp_path / name}, accepted: a name ending in .png\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_plot_of_several_videos_is_a_usage_error(

@@ -55,7 +55,9 @@ def run(argv: Sequence[str]) -> int:
     except typer.Exit as stop:
         return int(stop.exit_code)
     except _COMMAND_LINE_ERROR as error:
-        error.show()  # type: ignore[attr-defined]
+        message: str = error.format_message()  # type: ignore[attr-defined]
+        if message:  # there is none when `phase` alone has shown its help
+            _say(f"error: {message[0].lower()}{message[1:].rstrip('.')} (see {_named(argv)} --help)")
         return int(error.exit_code)  # type: ignore[attr-defined]
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
@@ -83,6 +85,11 @@ def _holds_interrupt(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _named(argv: Sequence[str]) -> str:
+    """The command that was called, as far as there is one of that name."""
+    return f"phase {argv[0]}" if argv and argv[0] in registry.names("cli") else "phase"
 
 
 def _say(line: str) -> None:

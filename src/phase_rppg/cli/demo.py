@@ -35,11 +35,12 @@ def command(
     from ..pipeline.api import Order
     from ..pipeline.document import has_reading
     from . import NO_READING
-    from .measure import check_outputs, measure_one, print_result, write_files
+    from .measure import check_outputs, check_picture, measure_one, print_result, write_files
 
     order = Order(method)
     order.config()
     check_outputs([], [output for output in (keep, plot) if output is not None])
+    check_picture(plot)
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory() as folder:
         video = keep if keep is not None else Path(folder) / "demo.mp4"
