@@ -126,9 +126,10 @@ def test_an_unwritable_output_is_refused_before_measuring(
 ) -> None:
     (tmp_path / "file").write_text("x")
     os.mkfifo(tmp_path / "pipe")
+    video = str(film("face"))  # made before the clock runs
     for target in (tmp_path, tmp_path / "file" / "out.png", tmp_path / ("x" * 300), tmp_path / "pipe"):
         start_s = time.monotonic()
-        assert run(["measure", str(film("face")), option, str(target)]) == 4
+        assert run(["measure", video, option, str(target)]) == 4
         assert time.monotonic() - start_s < 1.5
         out, err = capfd.readouterr()
         assert out == ""
