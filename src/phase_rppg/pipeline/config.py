@@ -26,7 +26,7 @@ class SessionConfig:
     fps: float = 30.0  # of the uniform clock; a model brings its own
     faces: str = "all"
     gated: bool = True  # False: every window with a line gets its number, for evaluation
-    second: str | None = SECOND  # beside a model: the method that reads along, and stands in where it is surer
+    second: str | None = SECOND  # beside a model: a method that reads along
 
     def __post_init__(self) -> None:
         if self.model is not None:
