@@ -62,6 +62,42 @@ def test_the_average_is_of_all_columns_or_not_given() -> None:
     assert row_of(main_grid(outcome("table3", cells), "ours", "whole"), "PHASE-Net")[9] == "–"
 
 
+def test_the_average_is_in_the_csv_as_it_is_in_the_table() -> None:
+    errors = {"P+B": [1.0, 3.0], "P+U": [2.0, 2.0], "B+U": [6.0, 4.0]}  # MAE of two seeds
+    cells = {("phasenet", c): [result([e], seed) for seed, e in enumerate(es)] for c, es in errors.items()}
+    done = outcome("table3", cells)
+    rows = list(csv.DictReader(report.table_csv(done).splitlines()))
+    of_average = [row for row in rows if row["column"] == "average"]
+    assert {(row["convention"], row["evaluation"]) for row in of_average} == {
+        (convention, evaluation) for convention in ("ours", "toolbox") for evaluation in ("whole", "windows")
+    }
+    for row in of_average:
+        grid = main_grid(done, row["convention"], row["evaluation"])
+        assert f"{float(row['mae']):.2f}" == row_of(grid, "PHASE-Net")[9]
+        assert (row["row"], row["seed"], row["r"], row["mae_low"]) == ("phasenet", "all", "", "")
+    ours = next(row for row in of_average if row["convention"] == "ours")
+    assert float(ours["mae"]) == 3.0
+    assert ours["paper_MAE"] == row_of(main_grid(done, "ours", "whole"), "PHASE-Net", ours=False)[9]
+    del done.results["phasenet", "B+U"]
+    assert "average" not in {row["column"] for row in csv.DictReader(report.table_csv(done).splitlines())}
+    table1 = outcome("table1", {("phasenet", "pure"): [result([1, -3, 2])]})
+    assert "average" not in report.table_csv(table1)
+
+
+def test_a_cell_says_for_how_many_seeds_it_is_defined() -> None:
+    # Two recordings have no correlation, four on a line have one of 1.
+    cells = {("phasenet", "pure"): [result([1, 1, 1, 1]), result([1, 1], 1)]}
+    mae, _, r = row_of(main_grid(outcome("table1", cells), "ours", "whole"), "PHASE-Net")[3:6]
+    assert mae == "1.00 ± 0.00"
+    assert r == "1.00 (1 of 2 seeds)"
+    three = {("phasenet", c): [result([1, 1, 1, 1], seed) for seed in (0, 1)] for c in ("P+B", "P+U", "B+U")}
+    assert row_of(main_grid(outcome("table3", three), "ours", "whole"), "PHASE-Net")[11] == "1.00"
+    three["phasenet", "P+U"][0] = result([1, 1])
+    cells_now = row_of(main_grid(outcome("table3", three), "ours", "whole"), "PHASE-Net")
+    assert cells_now[9] == "1.00"
+    assert cells_now[11] == "1.00 (1 of 2 seeds)"
+
+
 def test_lights_are_told_apart() -> None:
     lights = ["led-low", "led-low", "nature", "incandescent"]
     cells = {("phasenet", "mmpd"): [result([1, -3, 4, 0], lights=lights)]}

@@ -76,12 +76,22 @@ def values(every: Sequence[Summary], metric: str) -> list[float]:
     return [score.value for score in scores if score is not None]
 
 
-def spread(numbers: Sequence[float]) -> str:
-    """Mean, and ± the standard deviation over seeds if there are several."""
+def spread(numbers: Sequence[float], seeds: int) -> str:
+    """Mean, ± the standard deviation over seeds if there are several, and for how many of them it holds."""
     if not numbers:
         return "–"
-    mean = f"{np.mean(numbers):.2f}".replace("-0.00", "0.00")
-    return mean if len(numbers) < 2 else f"{mean} ± {np.std(numbers, ddof=1):.2f}"
+    mean = _two_digits(float(np.mean(numbers)))
+    if len(numbers) > 1:
+        mean += f" ± {np.std(numbers, ddof=1):.2f}"
+    return mean + _for_how_many(len(numbers), seeds)
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00")
+
+
+def _for_how_many(defined: int, seeds: int) -> str:
+    return f" ({defined} of {seeds} seeds)" if defined < seeds else ""
 
 
 def label(name: str) -> str:
@@ -133,21 +143,31 @@ def _cells(outcome: Outcome, row: str, column: str, convention: str, evaluation:
         return [""] * len(plan.metrics)
     if (row, column) in outcome.missing:
         return ["no data"] * len(plan.metrics)
-    every = summaries(outcome.results.get((row, column), []), convention, evaluation)
+    results = outcome.results.get((row, column), [])
+    every = summaries(results, convention, evaluation)
     if not every:
         return ["failed" if (row, column) in outcome.failed else "–"] * len(plan.metrics)
-    return [spread(values(every, metric)) for metric in plan.metrics]
+    return [spread(values(every, metric), len(results)) for metric in plan.metrics]
+
+
+def average(
+    outcome: Outcome, row: str, metric: str, convention: str, evaluation: str
+) -> tuple[float, str] | None:
+    """The mean over the columns, if none is missing, and for how many seeds its poorest column holds."""
+    means, notes = [], []
+    for column in outcome.plan.columns:
+        results = outcome.results.get((row, column), [])
+        numbers = values(summaries(results, convention, evaluation), metric)
+        if not numbers:
+            return None
+        means.append(float(np.mean(numbers)))
+        notes.append((len(numbers), _for_how_many(len(numbers), len(results))))
+    return float(np.mean(means)), min(notes)[1]
 
 
 def _average(outcome: Outcome, row: str, metric: str, convention: str, evaluation: str) -> str:
-    """The mean over the columns, if none is missing."""
-    means = []
-    for column in outcome.plan.columns:
-        numbers = values(summaries(outcome.results.get((row, column), []), convention, evaluation), metric)
-        if not numbers:
-            return "–"
-        means.append(float(np.mean(numbers)))
-    return f"{np.mean(means):.2f}"
+    found = average(outcome, row, metric, convention, evaluation)
+    return "–" if found is None else _two_digits(found[0]) + found[1]
 
 
 def _printed(table: str, row: str, column: str, metric: str) -> str:
@@ -175,7 +195,7 @@ def _light_grid(outcome: Outcome, convention: str, evaluation: str) -> Grid:
         results = outcome.results.get((row, "mmpd"), [])
         fallback = _cells(outcome, row, "mmpd", convention, evaluation)[0]
         cells = [
-            spread(values(summaries(results, convention, evaluation, ("light", light)), "MAE"))
+            spread(values(summaries(results, convention, evaluation, ("light", light)), "MAE"), len(results))
             if results
             else fallback
             for light in LIGHTS
@@ -213,7 +233,8 @@ def condition_grids(outcome: Outcome, convention: str = "ours") -> list[Grid]:
                     label(row),
                     True,
                     tuple(
-                        spread(values(summaries(every, convention, "whole", (kind, v)), "MAE")) for v in shown
+                        spread(values(summaries(every, convention, "whole", (kind, v)), "MAE"), len(every))
+                        for v in shown
                     ),
                 )
                 for row, every in results.items()

@@ -13,7 +13,17 @@ import numpy as np
 from ..evaluate.metrics import CONVENTIONS, bootstrap
 from ..fileio import write_json, write_text
 from . import paper
-from .grid import EVALUATIONS, METRICS, Grid, comparisons, condition_grids, main_grid, summaries
+from .grid import (
+    AVERAGE,
+    EVALUATIONS,
+    METRICS,
+    Grid,
+    average,
+    comparisons,
+    condition_grids,
+    main_grid,
+    summaries,
+)
 from .plan import LIGHTS, plan_of
 from .runner import Outcome
 
@@ -131,7 +141,10 @@ def _tex(text: str) -> str:
 
 
 def table_csv(outcome: Outcome) -> str:
-    """One line per cell, seed, convention and evaluation, with standard errors, intervals and the paper."""
+    """One line per cell, seed, convention and evaluation, with standard errors, intervals and the paper.
+
+    Where the table has an average over its columns, it is a line of the column "average" and the seed "all".
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if outcome.plan.view == "count":
@@ -141,8 +154,8 @@ def table_csv(outcome: Outcome) -> str:
     errors = [f"{name}_error" for name in names]
     head = ["stamp", "table", "row", "column", "seed", "convention", "evaluation", "count", *names, *errors]
     writer.writerow([*head, "mae_low", "mae_high", *(f"paper_{m}" for m in outcome.plan.metrics)])
-    for row in records(outcome):
-        writer.writerow(row)
+    writer.writerows(records(outcome))
+    writer.writerows(_average_records(outcome))
     return text.getvalue()
 
 
@@ -168,6 +181,26 @@ def records(outcome: Outcome) -> list[list[Any]]:
                             [outcome.stamp, plan.name, row, place, _blank(result["seed"]), convention,
                              evaluation, found[0].count, *numbers, *low_high, *map(_blank, printed)]
                         )  # fmt: skip
+    return rows
+
+
+def _average_records(outcome: Outcome) -> list[list[Any]]:
+    """The averages over the columns as the table shows them; standard errors and intervals are left empty."""
+    plan = outcome.plan
+    rows: list[list[Any]] = []
+    for row in plan.rows if plan.average else ():
+        printed = [_blank(paper.value(plan.name, row, AVERAGE, m)) for m in plan.metrics]
+        for convention in CONVENTIONS:
+            for evaluation in EVALUATIONS:
+                found = [average(outcome, row, m, convention, evaluation) for m in METRICS]
+                if all(value is None for value in found):
+                    continue
+                numbers = ["" if value is None else f"{value[0]:.4f}" for value in found]
+                empty = [""] * (len(METRICS) + 2)
+                rows.append(
+                    [outcome.stamp, plan.name, row, AVERAGE, "all", convention, evaluation, "",
+                     *numbers, *empty, *printed]
+                )  # fmt: skip
     return rows
 
 
