@@ -105,3 +105,21 @@ def test_breathing_is_still_read_from_beats_that_are_timed_roughly(seconds: floa
 @pytest.mark.parametrize("times", [[], [1.0], [1.0, 2.0]])
 def test_too_few_beats_say_nothing(times: list[float]) -> None:
     assert hrv.hrv(np.array(times)) is None
+
+
+def test_each_number_is_held_back_by_the_noise_that_would_make_it() -> None:
+    times = beats(150, sway_s=0.03)
+    whole = hrv.hrv(times)
+    assert whole is not None
+    assert whole.rmssd_ms is not None
+    assert whole.sdnn_ms is not None
+    third_of_rmssd_s = whole.rmssd_ms / 1000 / np.sqrt(18)  # 6σ² = RMSSD² / 3
+    found = hrv.hrv(times, 0.99 * third_of_rmssd_s)
+    assert found == whole
+    found = hrv.hrv(times, 1.01 * third_of_rmssd_s)
+    assert found is not None
+    assert (found.rmssd_ms, found.pnn50, found.lf_hf) == (None, None, None)
+    assert found.sdnn_ms == whole.sdnn_ms
+    found = hrv.hrv(times, 0.021 * 0.8)  # more than 2 % of the interval
+    assert found is not None
+    assert found.sdnn_ms is None

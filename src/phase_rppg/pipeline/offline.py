@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import VideoError
 from ..face.detect import Detector
 from ..signal import hrv, rate
+from ..signal.jitter import beat_jitter_s
 from ..types import Estimate, FloatArray, Frame, FrameSource, NoReading, Reading, Reason, Waveform
 from .config import SessionConfig
 from .gather import Gathered
@@ -120,7 +121,7 @@ def _face(gathered: Gathered, face: int) -> FaceResult:
         windows=windows,
         wave=wave,
         beats_s=beats_s,
-        hrv=hrv.hrv(beats_s),
+        hrv=hrv.hrv(beats_s, beat_jitter_s(wave, beats_s)),
         face_px=float(np.median(np.fromiter((w.quality.face_px for w in windows), np.float64))),
         seen_s=float(wave.valid.sum() / wave.fps),
     )

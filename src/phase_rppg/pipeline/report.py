@@ -110,7 +110,7 @@ def _variability(face: FaceResult) -> str:
     if face.hrv is None:
         return ""
     cells = [
-        (name, f"{value:.2f}" if isinstance(value, float) else "recording too short")
+        (name, f"{value:.2f}" if isinstance(value, float) else "too short or too noisy")
         for key, name in _HRV_NAMES.items()
         for value in [getattr(face.hrv, key)]
         if value is not None or key != "breaths_per_minute"

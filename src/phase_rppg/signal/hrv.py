@@ -3,6 +3,11 @@
 Limits (Task Force of the ESC and NASPE 1996; Shaffer and Ginsberg 2017): RMSSD from 30 s, SDNN and pNN50
 from 60 s, LF/HF from 120 s of beats. Intervals that cannot be a normal beat (outside 0.3–1.5 s, or more
 than 25 % from the running median) are dropped; if more than a fifth would have to go, nothing is returned.
+
+Noise of the wave moves its beats, and every number but breathing would take that for variability: times that
+spread by σ add 6σ² to RMSSD² and 2σ² to SDNN². A number is given only if that is at most a third of it (it is
+then at most 22 % too high), and if σ is at most 2 % of the beat interval: beyond that, wrong maxima are taken
+for beats, of which the formula knows nothing. pNN50 and LF/HF live on the same differences as RMSSD.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ from . import filters
 MIN_RMSSD_S, MIN_SDNN_S, MIN_LF_HF_S = 30.0, 60.0, 120.0
 MIN_RESPIRATION_S = 30.0
 MAX_DROPPED = 0.2
+MAX_NOISE = 1 / 3  # share of a variance that may be noise of the beat times
+MAX_JITTER = 0.02  # of the beat interval
 LF_HZ, HF_HZ = (0.04, 0.15), (0.15, 0.40)
 BREATHING_HZ = (0.1, 0.5)  # 6–30 breaths per minute
 # Share of all sway that one line must hold: noise alone gathers this much in fewer than 1 of 50 short runs.
@@ -26,7 +33,7 @@ _TACHOGRAM_HZ = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Hrv:
-    """Heart rate variability; a field is None when the recording is too short for it."""
+    """Heart rate variability; a field is None when the recording is too short or too noisy for it."""
 
     beats: int
     duration_s: float
@@ -37,8 +44,11 @@ class Hrv:
     breaths_per_minute: float | None = None
 
 
-def hrv(beat_times_s: FloatArray) -> Hrv | None:
-    """Variability of a run of beats, or None when it is too short or too broken to say anything."""
+def hrv(beat_times_s: FloatArray, jitter_s: float = 0.0) -> Hrv | None:
+    """Variability of a run of beats, or None when it is too short or too broken to say anything.
+
+    `jitter_s` is the standard deviation of the times that is not the heart's (`jitter.beat_jitter_s`).
+    """
     beat_times_s = np.asarray(beat_times_s, float)
     if len(beat_times_s) < 3:
         return None
@@ -50,14 +60,19 @@ def hrv(beat_times_s: FloatArray) -> Hrv | None:
     ms = 1000 * intervals_s
     follows = normal[1:] & normal[:-1]
     change_ms = np.diff(ms)[follows]
+    rmssd_ms, sdnn_ms = float(np.sqrt(np.mean(change_ms**2))), float(ms[normal].std(ddof=1))
+    exact = jitter_s <= MAX_JITTER * float(np.median(intervals_s))
+    changes_seen = exact and 6 * (1000 * jitter_s) ** 2 <= MAX_NOISE * rmssd_ms**2
+    spread_seen = exact and 2 * (1000 * jitter_s) ** 2 <= MAX_NOISE * sdnn_ms**2
     long_enough = usable_s >= MIN_SDNN_S
+    lf_hf = changes_seen and usable_s >= MIN_LF_HF_S
     return Hrv(
         beats=len(beat_times_s),
         duration_s=usable_s,
-        rmssd_ms=float(np.sqrt(np.mean(change_ms**2))),
-        sdnn_ms=float(ms[normal].std(ddof=1)) if long_enough else None,
-        pnn50=float(np.mean(np.abs(change_ms) > 50)) if long_enough else None,
-        lf_hf=_lf_hf(beat_times_s, intervals_s, normal) if usable_s >= MIN_LF_HF_S else None,
+        rmssd_ms=rmssd_ms if changes_seen else None,
+        sdnn_ms=sdnn_ms if spread_seen and long_enough else None,
+        pnn50=float(np.mean(np.abs(change_ms) > 50)) if changes_seen and long_enough else None,
+        lf_hf=_lf_hf(beat_times_s, intervals_s, normal) if lf_hf else None,
         breaths_per_minute=respiration(beat_times_s),
     )
 
