@@ -24,7 +24,7 @@ from phase_rppg.pipeline.decide import decide
 from phase_rppg.pipeline.gather import Gathered
 from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
 from phase_rppg.pipeline.session import Session
-from phase_rppg.signal import filters, hrv, quality, rate, resample, track
+from phase_rppg.signal import filters, hrv, jitter, quality, rate, resample, track
 from phase_rppg.signal.motion import without_motion
 from phase_rppg.types import FloatArray, RgbTrace, Waveform
 
@@ -40,6 +40,7 @@ def make() -> dict[str, Any]:
         "track": _track(),
         "windows": [_window(seed) for seed in range(6)],
         "hrv": _hrv(),
+        "jitter": _jitter(),
         "crop": [_crop(box) for box in ((3.2, 5.7, 20.0, 20.0), (-6.5, 30.25, 33.3, 33.3), (10, 10, 8, 8))],
         "skin": _skin(),
         "detect": _detect(),
@@ -221,8 +222,23 @@ def _hrv() -> Any:
             + 0.05 * np.sin(2 * np.pi * 0.25 * 0.85 * np.arange(count))
             + 0.01 * rng.standard_normal(count)
         )
-        found = hrv.hrv(t)
-        runs.append({"beats": t, "hrv": None if found is None else asdict(found)})
+        for jitter_s in (0.0, 0.014, 0.016, 0.02):  # none, and enough to take one number after the other
+            found = hrv.hrv(t, jitter_s)
+            runs.append({"beats": t, "jitter_s": jitter_s, "hrv": None if found is None else asdict(found)})
+    return runs
+
+
+def _jitter() -> Any:
+    """Beats of waves with ever more noise; one stretch was not seen."""
+    rng = _rng(410)
+    t = np.arange(1000) / 30
+    runs = []
+    for level in (0.0, 0.05, 0.3):
+        values = np.sin(2 * np.pi * 1.2 * t) + 0.3 * np.sin(4 * np.pi * 1.2 * t + 0.5)
+        wave = Waveform(values + level * rng.standard_normal(len(t)), 30.0, 2.0, (t < 12) | (t > 13))
+        beats_s = rate.find_beats(wave, 72.0)
+        runs.append({"values": wave.values, "valid": wave.valid, "beats": beats_s,
+                     "jitter_s": jitter.beat_jitter_s(wave, beats_s)})  # fmt: skip
     return runs
 
 

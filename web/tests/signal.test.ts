@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fft, irfft, rfft } from "../src/signal/fft";
 import { bandpass, fastLength, removeLine } from "../src/signal/filters";
 import { hrv } from "../src/signal/hrv";
+import { beatJitterS } from "../src/signal/jitter";
 import { beatBpm, findBeats, jointBpm, type Peak, spectralPeak, spectrum } from "../src/signal/rate";
 import { bridge, toUniform } from "../src/signal/resample";
 import { RateTracker, smooth, type Tracked } from "../src/signal/track";
@@ -83,9 +84,16 @@ describe("Python and the page agree on", () => {
     smooth(spectra, timesS).forEach((got, i) => check(got, both[i]));
   });
 
+  it("how exactly beats are timed", () => {
+    for (const { values, valid, beats, jitter_s } of goldens.jitter) {
+      const got = beatJitterS({ values: floats(values), fps: 30, startS: 2, valid: flags(valid) }, beats);
+      expect(got / jitter_s).toBeCloseTo(1, 6);
+    }
+  });
+
   it("variability", () => {
-    for (const { beats, hrv: want } of goldens.hrv) {
-      const got = hrv(beats);
+    for (const { beats, jitter_s, hrv: want } of goldens.hrv) {
+      const got = hrv(beats, jitter_s);
       expect(got === null).toBe(want === null);
       for (const [name, value] of Object.entries(want ?? {})) {
         const mine = (got as unknown as Record<string, number | null>)[name];

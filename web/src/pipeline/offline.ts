@@ -2,6 +2,7 @@
 
 import { interp, median, sum } from "../signal/arrays";
 import { hrv, type Hrv } from "../signal/hrv";
+import { beatJitterS } from "../signal/jitter";
 import { findBeats } from "../signal/rate";
 import { type Estimate, isEstimate, type NoReading, type Reading, type Reason, type Waveform } from "../types";
 import type { Event, WindowResult } from "./result";
@@ -50,7 +51,7 @@ export class Collector {
     const wave = joined(this.pieces.get(face)!);
     const beatsS = beats(wave, windows);
     return {
-      id: face, summary: summarise(windows), windows, wave, beatsS, hrv: hrv(beatsS),
+      id: face, summary: summarise(windows), windows, wave, beatsS, hrv: hrv(beatsS, beatJitterS(wave, beatsS)),
       facePx: median(windows.map((window) => window.quality.face_px)), seenS: sum(wave.valid) / wave.fps,
     };
   }

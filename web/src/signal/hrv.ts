@@ -9,13 +9,16 @@ const MIN_SDNN_S = 60;
 const MIN_LF_HF_S = 120;
 const MIN_RESPIRATION_S = 30;
 const MAX_DROPPED = 0.2;
+const MAX_NOISE = 1 / 3; // share of a variance that may be noise of the beat times
+const MAX_JITTER = 0.02; // of the beat interval
 const LF_HZ = [0.04, 0.15] as const;
 const HF_HZ = [0.15, 0.4] as const;
 const BREATHING_HZ = [0.1, 0.5] as const; // 6–30 breaths per minute
-const CLEAR_BREATHING = 0.5; // share of the breathing band that one line must hold
+const CLEAR_BREATHING = 0.5; // share of all sway that one line must hold: 0.5 + 10 s / duration
+const CLEAR_BREATHING_S = 10;
 const TACHOGRAM_HZ = 4;
 
-/** Heart rate variability; a field is null when the recording is too short for it. */
+/** Heart rate variability; a field is null when the recording is too short or too noisy for it. */
 export interface Hrv {
   readonly beats: number;
   readonly duration_s: number;
@@ -26,8 +29,8 @@ export interface Hrv {
   readonly breaths_per_minute: number | null;
 }
 
-/** Variability of a run of beats, or null when it is too short or too broken to say anything. */
-export function hrv(beatTimesS: readonly number[]): Hrv | null {
+/** Variability of a run of beats whose times spread by `jitterS` without the heart; null when it is too short or too broken. */
+export function hrv(beatTimesS: readonly number[], jitterS = 0): Hrv | null {
   if (beatTimesS.length < 3) return null;
   const intervalsS = differences(beatTimesS);
   const normal = normalIntervals(intervalsS);
@@ -37,14 +40,18 @@ export function hrv(beatTimesS: readonly number[]): Hrv | null {
   const changeMs = differences(intervalsS).filter((_, i) => normal[i] && normal[i + 1]).map((d) => 1000 * d);
   const mean = usableS / kept.length;
   const variance = kept.reduce((total, s) => total + (s - mean) ** 2, 0) / (kept.length - 1);
+  const rmssdMs = Math.sqrt(changeMs.reduce((total, d) => total + d * d, 0) / changeMs.length);
+  const exact = jitterS <= MAX_JITTER * median(intervalsS);
+  const changesSeen = exact && 6 * (1000 * jitterS) ** 2 <= MAX_NOISE * rmssdMs ** 2;
+  const spreadSeen = exact && 2 * jitterS ** 2 <= MAX_NOISE * variance;
   const longEnough = usableS >= MIN_SDNN_S;
   return {
     beats: beatTimesS.length,
     duration_s: usableS,
-    rmssd_ms: Math.sqrt(changeMs.reduce((total, d) => total + d * d, 0) / changeMs.length),
-    sdnn_ms: longEnough ? 1000 * Math.sqrt(variance) : null,
-    pnn50: longEnough ? changeMs.filter((d) => Math.abs(d) > 50).length / changeMs.length : null,
-    lf_hf: usableS >= MIN_LF_HF_S ? lfHf(beatTimesS, intervalsS, normal) : null,
+    rmssd_ms: changesSeen ? rmssdMs : null,
+    sdnn_ms: spreadSeen && longEnough ? 1000 * Math.sqrt(variance) : null,
+    pnn50: changesSeen && longEnough ? changeMs.filter((d) => Math.abs(d) > 50).length / changeMs.length : null,
+    lf_hf: changesSeen && usableS >= MIN_LF_HF_S ? lfHf(beatTimesS, intervalsS, normal) : null,
     breaths_per_minute: respiration(beatTimesS),
   };
 }
@@ -55,22 +62,22 @@ export function respiration(beatTimesS: readonly number[]): number | null {
   const intervalsS = differences(beatTimesS);
   const normal = normalIntervals(intervalsS);
   if (normal.filter(Boolean).length / normal.length < 1 - MAX_DROPPED) return null;
-  // Breathing faster than half the heart rate cannot be seen in its beats.
-  const ceilingHz = Math.min(BREATHING_HZ[1], 0.45 / median(intervalsS));
+  const nyquistHz = 0.5 / median(intervalsS);
+  const ceilingHz = Math.min(BREATHING_HZ[1], 0.9 * nyquistHz); // faster breathing cannot be seen in the beats
   const series = tachogram(beatTimesS, intervalsS, normal);
+  const durationS = series.length / TACHOGRAM_HZ;
   const { stepHz, power } = powerOf(series);
-  const inside = (i: number): boolean => i * stepHz >= BREATHING_HZ[0] && i * stepHz <= ceilingHz;
   let best = -1;
-  let total = 0;
   power.forEach((p, i) => {
-    if (!inside(i)) return;
-    total += p;
-    if (best < 0 || p > power[best]) best = i;
+    if (i * stepHz >= BREATHING_HZ[0] && i * stepHz <= ceilingHz && (best < 0 || p > power[best])) best = i;
   });
-  if (best < 0 || total <= 0 || isFlat(series)) return null;
-  const halfHz = Math.max(0.03, 1.5 / (series.length / TACHOGRAM_HZ));
-  const line = bandSum(power, (i) => inside(i) && Math.abs(i * stepHz - best * stepHz) <= halfHz);
-  return line / total >= CLEAR_BREATHING ? 60 * best * stepHz : null;
+  if (best < 0 || isFlat(series)) return null;
+  if (power[best] < Math.max(power[best - 1], power[best + 1])) return null; // the flank of something outside the band
+  const isSway = (i: number): boolean => i * stepHz >= LF_HZ[0] && i * stepHz <= nyquistHz;
+  const halfHz = Math.max(0.03, 1.5 / durationS);
+  const line = bandSum(power, (i) => isSway(i) && Math.abs((i - best) * stepHz) <= halfHz);
+  const needed = CLEAR_BREATHING + CLEAR_BREATHING_S / durationS;
+  return line >= needed * bandSum(power, isSway) ? 60 * best * stepHz : null;
 }
 
 const differences = (values: readonly number[]): number[] => values.slice(1).map((v, i) => v - values[i]);
