@@ -1,13 +1,13 @@
 """How much memory `phase measure` takes for a minute and for an hour of video: it must be the same.
 
-    python benchmarks/measure_memory.py [--minutes 60] [--repeats 3] [--method pos] [--out FILE.json]
+    python benchmarks/measure_memory.py [--method pos] [--minutes 60] [--repeats 3] [--container mkv] [--out FILE]
 
 The long video is a short clip of the generator repeated without encoding it again. The real command runs in a
 process of its own; what counts is the highest resident memory of it and of its decoder (VmHWM of each, read
 from /proc while they run: the figures of getrusage also hold the memory of whoever started the process).
 Equal runs differ by a megabyte or two, so the minute is measured several times; the hour is compared with
-their median and their range. The decoder's share of the growth is the list of frames that an MP4 file begins
-with, which its reader holds: about 36 bytes per frame.
+their median and their range. An MP4 file has a list of its frames, which its reader holds: about 36 bytes per
+frame, the decoder's share of the growth. A Matroska file (`--container mkv`) has none.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def make_clip(path: Path) -> None:
     write_video(path, every_other, 15, crf=18, preset="veryfast")
 
 
-def figures(minutes: float, method: str, folder: Path) -> dict[str, Any]:
+def figures(minutes: float, method: str, folder: Path, container: str = "mp4") -> dict[str, Any]:
     """Peak memory of `minutes` of video."""
     from phase_rppg.video.encode import repeat_video
 
-    video, output = folder / f"{minutes:g}.mp4", folder / "out.json"
+    video, output = folder / f"{minutes:g}.{container}", folder / "out.json"
     if not video.exists():
         repeat_video(folder / "clip.mp4", video, round(60 * minutes / CLIP_S))
     started_s = time.monotonic()
@@ -128,17 +128,19 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="length of the long video")
     parser.add_argument("--repeats", type=int, default=3, help="runs of the minute")
     parser.add_argument("--method", action="append", help="may be repeated; default: pos and the network")
+    parser.add_argument("--container", choices=["mp4", "mkv"], default="mp4", help="of the video files")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file, beside those in it")
     given = parser.parse_args()
     found = read_json(given.out)["methods"] if given.out is not None and given.out.exists() else {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
         make_clip(folder / "clip.mp4")
         for method in given.method or ["pos", "phasenet-stream"]:
-            short = [figures(1.0, method, folder) for _ in range(given.repeats)]
-            long = figures(given.minutes, method, folder)
-            found[method] = {**compared(short, long), "runs": [*short, long]}
-            print(dump_json({method: found[method]}), flush=True)
+            name = method if given.container == "mp4" else f"{method} {given.container}"
+            short = [figures(1.0, method, folder, given.container) for _ in range(given.repeats)]
+            long = figures(given.minutes, method, folder, given.container)
+            found[name] = {**compared(short, long), "runs": [*short, long]}
+            print(dump_json({name: found[name]}), flush=True)
     if given.out is not None:
         write_json(given.out, {"command": "python benchmarks/measure_memory.py", "methods": found})
 
