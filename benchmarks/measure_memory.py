@@ -1,6 +1,6 @@
 """How much memory `phase measure` takes for a minute and for an hour of video: it must be the same.
 
-    python benchmarks/measure_memory.py [--method pos] [--minutes 60] [--repeats 3] [--container mkv] [--out FILE]
+    python benchmarks/measure_memory.py [--method pos] [--minutes 60] [--container mkv] [--out FILE]
 
 The long video is a short clip of the generator repeated without encoding it again. The real command runs in a
 process of its own; what counts is the highest resident memory of it and of its decoder (VmHWM of each, read

@@ -28,6 +28,16 @@ class PhaseError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors of a worker process arrive whole, whatever their constructors ask for."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[PhaseError], args: tuple[object, ...], facts: dict[str, object]) -> PhaseError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
+
 
 class UsageError(PhaseError):
     """The call cannot be carried out as it was written."""
