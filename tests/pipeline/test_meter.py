@@ -8,7 +8,7 @@ import pytest
 from drawing import as_bytes, portrait, put, room
 from phase_rppg.face.detect import Detector
 from phase_rppg.face.track import Track
-from phase_rppg.pipeline.meter import COLUMNS, Meter
+from phase_rppg.pipeline.meter import COLUMNS, Meter, displaced
 from phase_rppg.types import ByteArray
 
 X, Y, GREEN, FACE_PX, CLIPPED = (COLUMNS.index(name) for name in ("x", "y", "green", "face_px", "clipped"))
@@ -46,6 +46,28 @@ def test_small_motion_is_seen_in_face_widths(track: Track, shift: int) -> None:
     assert (after[X] - before[X]) * track.box[2] == pytest.approx(shift, rel=0.5)
     assert abs(after[Y] - before[Y]) * track.box[2] < 0.5
     assert meter.shift == pytest.approx(abs(after[X] - before[X]), abs=0.01)
+
+
+@pytest.mark.parametrize("shift", [-6, -4, 2, 4, 6])
+def test_the_skin_is_followed_between_two_looks(track: Track, shift: int) -> None:
+    """A face that moves within its crop keeps its colour; with weights that stand still it would not."""
+    meter = Meter(track, scene())
+    before, here = meter.measure(scene(), 0.0), meter.skin
+    after = meter.measure(scene(160 + shift), 0.1)
+    standing = here.reshape(-1) @ meter.picture.reshape(-1, 3)
+    assert np.abs(after[:3] - before[:3]).max() < 0.2 * np.abs(standing - before[:3]).max()
+    assert float(meter.skin.sum()) == pytest.approx(1)
+
+
+def test_weights_are_moved_and_widened_alike_for_every_shift() -> None:
+    weights, cells = np.zeros((15, 15)), np.arange(15)
+    weights[7, 7] = 1
+    for right, down in ((0.0, 0.0), (2.0, -1.0), (0.5, 0.25), (-3.0, 3.0), (1.31, -2.6)):
+        moved = displaced(weights, np.array([right, down]))
+        assert moved.sum() == pytest.approx(1)
+        for profile, shift in ((moved.sum(0), right), (moved.sum(1), down)):
+            assert profile @ cells - 7 == pytest.approx(shift)
+            assert profile @ (cells - 7 - shift) ** 2 == pytest.approx(0.25)
 
 
 def test_light_is_not_motion(track: Track) -> None:

@@ -22,6 +22,7 @@ from phase_rppg.pipeline.assess import Window, assess
 from phase_rppg.pipeline.config import SessionConfig
 from phase_rppg.pipeline.decide import decide
 from phase_rppg.pipeline.gather import Gathered
+from phase_rppg.pipeline.meter import displaced
 from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
 from phase_rppg.pipeline.session import Session
 from phase_rppg.signal import filters, hrv, jitter, quality, rate, resample, track
@@ -271,6 +272,7 @@ def _skin() -> Any:
         "square": square,
         "weights": skin.skin_weights(cells, square, marks, face),
         "background": skin.background_mean(rgb, points),
+        "displaced": displaced(skin.skin_weights(cells, square, marks, face), np.array([1.3, -2.6])),
     }
 
 

@@ -3,6 +3,7 @@ import { AreaCrop, square } from "../src/face/crop";
 import { decimate, decode, STRIDES, withoutDoubles } from "../src/face/detect";
 import { backgroundMean, backgroundPoints, skinWeights } from "../src/face/skin";
 import { Tracker } from "../src/face/track";
+import { displaced } from "../src/pipeline/meter";
 import { expectClose, floats, goldens, picture } from "./goldens";
 
 describe("Python and the page agree on", () => {
@@ -18,7 +19,9 @@ describe("Python and the page agree on", () => {
     const g = goldens.skin;
     const rgb = picture(g.rgb);
     const cells = new AreaCrop(g.square, 16, rgb.width, rgb.height).mean(rgb);
-    expectClose(skinWeights(cells, 16, g.square, g.landmarks, g.face), floats(g.weights), 1e-5);
+    const weights = skinWeights(cells, 16, g.square, g.landmarks, g.face);
+    expectClose(weights, floats(g.weights), 1e-5);
+    expectClose(displaced(weights, 16, [1.3, -2.6]), floats(g.displaced), 1e-5);
     expectClose(backgroundMean(rgb, backgroundPoints(rgb.width, rgb.height, [g.face])), g.background, 1e-6);
   });
 
