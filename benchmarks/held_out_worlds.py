@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
+from phase_rppg import synth
 from phase_rppg.evaluate.calibrate import Observed
 from phase_rppg.evaluate.observe import from_json, observe, replay
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.pipeline.api import Order
+from phase_rppg.synth.codec import CodecSpec
+from phase_rppg.synth.sample import stream
 from phase_rppg.synth.work import in_order
 from phase_rppg.types import Estimate, Reading
 
@@ -61,6 +64,12 @@ def watch(job: Job) -> list[dict[str, Any]]:
         if kept is not None:
             write_json(kept, [dataclasses.asdict(o) for o in found])
     return [judge(o, reading) for o, reading in zip(found, replay(found, job.method), strict=True)]
+
+
+def codec(job: Job) -> str:
+    """How the recording was stored."""
+    world = synth.load(job.world)
+    return str(world.draw(CodecSpec, stream(world, job.seed, job.index, "codec"), None).name)
 
 
 def judge(o: Observed, reading: Reading) -> dict[str, Any]:
@@ -123,6 +132,12 @@ def main() -> None:
         "command": f"benchmarks/held_out_worlds.py --method {options.method} --n {options.n} "
         f"--skin-n {options.skin_n} --seconds {options.seconds:g} --seed {options.seed}",
         "worlds": {name: summary(results[name]) for name in WORLDS},
+        "phone_by_codec": {
+            kind: summary(
+                [r for job, r in zip(worlds["phone"], results["phone"], strict=True) if codec(job) == kind]
+            )
+            for kind in sorted({codec(job) for job in worlds["phone"]})
+        },
         "skin": {
             **by_skin,
             "worst_over_best": round(max(errors) / max(min(errors), 1e-9), 3),
