@@ -356,7 +356,6 @@ def _session(method: str, bpm: float, strength: float) -> Any:
         "bpm": bpm,
         "strength": strength,
         "calibration": asdict(calibrated.load(session.config.method)),
-        "second": asdict(calibrated.load("pos")),
         "faces": [[e.face, e.t_s, e.kind] for e in events if isinstance(e, FaceEvent)],
         "windows": [asdict(e) for e in events if isinstance(e, WindowResult)],
         "waves": [[face.wave.values, face.wave.valid, face.beats_s] for face in faces],

@@ -42,8 +42,7 @@ async function start(method?: "pos" | "chrom"): Promise<void> {
   if (!loaded) throw new Error("the networks are not loaded yet");
   const model = method ? null : loaded.model;
   const calibration = await calibrationOf(model ? "network" : (method ?? "pos"), loaded.files);
-  const second = model ? await calibrationOf("pos", loaded.files) : null;
-  session = new Session(new SessionConfig(calibration, { model, method, faces: "largest", second }), loaded.detector);
+  session = new Session(new SessionConfig(calibration, { model, method, faces: "largest" }), loaded.detector);
   previewedS = -Infinity;
 }
 

@@ -12,7 +12,7 @@ const window = (endS: number, what: number | Reason, id = 0, extra = {}): Event 
   const reading: Reading = typeof what === "number"
     ? { bpm: what, low: what - 2, high: what + 2, pOk: 0.9, startS: endS - 10, endS }
     : { reason: what, pOk: 0.1, startS: endS - 10, endS };
-  return { kind: "window", face: id, startS: endS - 10, endS, reading, peak: null, quality: { ...quality, ...extra }, standIn: false, spectrum: [] };
+  return { kind: "window", face: id, startS: endS - 10, endS, reading, peak: null, quality: { ...quality, ...extra }, spectrum: [] };
 };
 const after = (...events: Event[]): Readout => {
   const readout = new Readout();

@@ -72,7 +72,7 @@ describe("Python and the page agree on", () => {
   it.each([0, 1, 2])("the scripted film (%i)", async (index) => {
     const want = goldens.sessions[index];
     const model = want.method === "model" ? new MeanGreen() : null;
-    const session = new Session(new SessionConfig(read(want.calibration, "goldens"), { model, faces: "largest", second: read(want.second, "goldens") }), detector);
+    const session = new Session(new SessionConfig(read(want.calibration, "goldens"), { model, faces: "largest" }), detector);
     const events: Event[] = [];
     for (const [i, tS] of film.times_s.entries()) events.push(...(await session.push(draw(i, tS, want.bpm, want.strength), tS)));
     events.push(...(await session.finish()));

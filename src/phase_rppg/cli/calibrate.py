@@ -53,7 +53,7 @@ def command(
             seed=seed,
             seconds=seconds,
             workers=workers,
-            alone=True,  # each gate is made for one line
+            alone=True,  # a gate is made for one wave
             cache=cache,
             on_done=lambda: bar.advance(task),
         )

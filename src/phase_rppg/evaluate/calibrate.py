@@ -17,7 +17,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..pipeline.calibrated import Calibration, Feature, Limits
-from ..pipeline.config import SECOND
 from ..pipeline.decide import features, grey
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
@@ -25,7 +24,8 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-MIN_P_OK = 0.8  # a window alone shows a pulse if it is at least this likely right
+SAFETY_ODDS = 3.0  # how much more alive than those that were seen the next photo may look
+MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
@@ -52,12 +52,7 @@ class Observed:
     quality: Quality
     truth_bpm: float | None  # None when there was no pulse
     group: str  # windows of one recording belong together
-    stand_in: bool = False  # judged by the second method's gate
     end_s: float = 0.0  # of the window, within its recording
-
-    def judged_by(self, method: str) -> str:
-        """Whose gate decides about this window, when `method` was asked to measure."""
-        return SECOND if self.stand_in else method
 
     @property
     def right(self) -> bool:
@@ -220,12 +215,18 @@ def shown_of(p: FloatArray, times_s: FloatArray, threshold: float, kept_threshol
 def _thresholds(
     p: FloatArray, times_s: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int
 ) -> tuple[float, float]:
-    """The pair that shows most right numbers while the promises hold on recordings the model did not see."""
+    """The pair that shows most right numbers while the promises hold on recordings the model did not see.
+
+    Few recordings without a pulse come close to a reading, and the next ones will hold a closer one: theirs
+    are counted as if their odds were better than they are.
+    """
     best, most = (0.99, 0.99), -1
+    feared = np.where(pulse, p, SAFETY_ODDS * p / (1 + (SAFETY_ODDS - 1) * p))
     for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
         for kept in np.arange(MIN_KEPT_P_OK, threshold + 1e-9, 0.05):
             shown = shown_of(p, times_s, threshold, kept)
-            false_readings = float((shown & ~pulse).sum()) / max(without, 1)
+            lifeless = shown_of(feared, times_s, threshold, kept) & ~pulse
+            false_readings = float(lifeless.sum()) / max(without, 1)
             risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
             count = int((shown & right).sum())
             if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK and count > most:

@@ -57,7 +57,7 @@ def observe(
     group = f"{world_name}/{seed}/{index}"
     return {
         name: [
-            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.stand_in, w.end_s)
+            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.end_s)
             for w in found
             if w.peak is not None
         ]
@@ -145,7 +145,7 @@ def from_json(row: dict[str, Any]) -> Observed:
             "it is from an older version; delete the folder given as --cache"
         )
     peak, quality = Peak(**row["peak"]), Quality(**row["quality"])
-    return Observed(peak, quality, row["truth_bpm"], row["group"], row["stand_in"], row["end_s"])
+    return Observed(peak, quality, row["truth_bpm"], row["group"], row["end_s"])
 
 
 def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) -> list[Reading]:
@@ -153,10 +153,11 @@ def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) ->
     sure_s: dict[str, float] = {}
     readings = []
     for o in observed:
-        by = o.judged_by(method)
         start_s = o.end_s - window_s
-        readings.append(decide(o.peak, o.quality, start_s, o.end_s, method=by, sure_s=sure_s.get(o.group)))
-        if is_sure(readings[-1], by):
+        readings.append(
+            decide(o.peak, o.quality, start_s, o.end_s, method=method, sure_s=sure_s.get(o.group))
+        )
+        if is_sure(readings[-1], method):
             sure_s[o.group] = o.end_s
     return readings
 

@@ -24,9 +24,8 @@ _QUALITY_WIDTH = len(fields(Quality))
 _PEAK_WIDTH = len(fields(Peak))
 _quality_row = attrgetter(*(field.name for field in fields(Quality)))
 _peak_row = attrgetter(*(field.name for field in fields(Peak)))
-# One row: start, end, whether it is the second method's number, reason, bpm, low, high, p_ok, whether there
-# is a peak, the peak, the quality.
-_WIDTH = 9 + _PEAK_WIDTH + _QUALITY_WIDTH
+# One row: start, end, reason, bpm, low, high, p_ok, whether there is a peak, the peak, the quality.
+_WIDTH = 8 + _PEAK_WIDTH + _QUALITY_WIDTH
 _BLOCK_BYTES = 2048  # small: it fits into gaps of the heap, and a face that soon leaves costs little
 
 
@@ -79,7 +78,7 @@ class Windows(Sequence[WindowResult]):
         else:
             said = (float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0)
         peak = (0.0,) * (1 + _PEAK_WIDTH) if window.peak is None else (1.0, *_peak_row(window.peak))
-        head = (window.start_s, window.end_s, float(window.stand_in), *said, reading.p_ok)
+        head = (window.start_s, window.end_s, *said, reading.p_ok)
         self._rows.extend([(*head, *peak, *_quality_row(window.quality))])
 
     def __len__(self) -> int:
@@ -92,7 +91,7 @@ class Windows(Sequence[WindowResult]):
     def __getitem__(self, index: int | slice) -> WindowResult | list[WindowResult]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        start_s, end_s, stand_in, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[index].tolist()
+        start_s, end_s, reason, bpm, low, high, p_ok, has_peak, *rest = self._rows[index].tolist()
         reading = (
             Estimate(bpm, low, high, p_ok, start_s, end_s)
             if reason == _SHOWN
@@ -100,7 +99,7 @@ class Windows(Sequence[WindowResult]):
         )
         peak = Peak(*rest[:_PEAK_WIDTH]) if has_peak else None
         quality = Quality(*rest[_PEAK_WIDTH:])
-        return WindowResult(self.face, start_s, end_s, reading, peak, quality, bool(stand_in))
+        return WindowResult(self.face, start_s, end_s, reading, peak, quality)
 
     def __eq__(self, other: object) -> bool:
         return (

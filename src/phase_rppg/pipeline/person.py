@@ -12,9 +12,8 @@ from ..face.crop import to_bytes
 from ..face.track import Track
 from ..signal import rate
 from ..signal.motion import without_motion
-from ..signal.rate import Peak
 from ..signal.track import RateTracker
-from ..types import ByteArray, Clip, FloatArray, Quality, RgbTrace, Waveform
+from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
 from .config import SessionConfig
@@ -45,6 +44,7 @@ class Person:
         self.meter = Meter(track, rgb, config.crop_px)
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
+        self._own_rates = RateTracker()  # without the second method
         self._sure_s: float | None = None  # end of the last window that was sure
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
@@ -110,41 +110,28 @@ class Person:
             fps=true_fps,
             max_gap_s=max_gap_s,
         )
-        views = [seen_window]
+        waves = [wave]
         if self._model is not None and self.config.second is not None:
-            other = without_motion(self._extract(self.config.second, skin), centre)
-            views.append(replace(seen_window, wave=other, method=self.config.second))
-        # One heart: all views speak for one path and one number, and the surest says how far to believe it.
-        spectra = [rate.spectrum(view.wave) for view in views if view.wave.valid.any()]
-        tracked = self._rates.update(spectra, end_s) if spectra else None
-        assessed = [assess(view, tracked) for view in views]
-        peaks = [peak for peak, _ in assessed if peak is not None]
-        bpm = rate.joint_bpm(peaks) if peaks else 0.0
-        results = [self._judge(view, *one, bpm, end_s) for view, one in zip(views, assessed, strict=True)]
-        best = max(range(len(views)), key=lambda i: results[i].reading.p_ok)  # the first of equals
-        result, by = replace(results[best], stand_in=best > 0), views[best].method
-        if is_sure(result.reading, by):
+            waves.append(without_motion(self._extract(self.config.second, skin), centre))
+        # One heart: both waves speak for one path and one number. Whether to believe it is asked of the wave
+        # and its own path: a lamp or a step is in both waves, so that they agree is no proof of a heart.
+        waves = [one for one in waves if one.valid.any()]
+        tracked = self._rates.update([rate.spectrum(one) for one in waves], end_s) if waves else None
+        peak, quality = assess(seen_window, tracked)
+        if peak is not None and tracked is not None:
+            peaks = [rate.spectral_peak(one, near_bpm=tracked.bpm) for one in waves]
+            peak = replace(peak, bpm=rate.joint_bpm([one for one in peaks if one is not None]))
+            if len(waves) > 1:
+                self._own_rates.update([rate.spectrum(wave)], end_s)
+                quality = replace(quality, support=self._own_rates.support(tracked.bpm))
+        config, sure_s = self.config, self._sure_s
+        reading = decide(
+            peak, quality, start_s, end_s, method=config.method, gated=config.gated, sure_s=sure_s
+        )
+        if is_sure(reading, config.method):
             self._sure_s = end_s
         self.windows += 1
-        return [result]
-
-    def _judge(
-        self, window: Window, peak: Peak | None, quality: Quality, bpm: float, end_s: float
-    ) -> WindowResult:
-        """Whether `bpm` can be believed, by one view of a window."""
-        start_s = window.wave.start_s
-        if peak is not None:
-            peak = replace(peak, bpm=bpm)
-        reading = decide(
-            peak,
-            quality,
-            start_s,
-            end_s,
-            method=window.method,
-            gated=self.config.gated,
-            sure_s=self._sure_s,
-        )
-        return WindowResult(self.track.id, start_s, end_s, reading, peak, quality)
+        return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
 
     def complete_wave(self, first: int, stop: int) -> None:
         """Let the whole wave reach the last tick, which the last window may have missed."""

@@ -63,13 +63,10 @@ def figure(result: Result) -> Figure:
 
 
 def clearest(face: FaceResult) -> WindowResult | None:
-    """The window to show: the one most likely right, among those with a reading if there are any.
-
-    The wave is the network's, so windows that it read itself come before those where POS stood in.
-    """
+    """The window to show: the one most likely right, among those with a reading if there are any."""
     return max(
         face.windows,
-        key=lambda w: (isinstance(w.reading, Estimate), not w.stand_in, w.reading.p_ok, w.quality.snr_db),
+        key=lambda w: (isinstance(w.reading, Estimate), w.reading.p_ok, w.quality.snr_db),
         default=None,
     )
 
@@ -160,7 +157,7 @@ def _draw_spectrum(axes: Axes, face: FaceResult, window: WindowResult | None) ->
         peak = window.peak if window is not None else None
         if peak is not None and window is not None:
             shown = isinstance(window.reading, Estimate)
-            word = f"{peak.bpm:.1f} bpm{', by POS' * window.stand_in}{', not believed' * (not shown)}"
+            word = f"{peak.bpm:.1f} bpm{', not believed' * (not shown)}"
             axes.axvline(peak.bpm, color=PULSE, lw=1.2, ls="-" if shown else ":")
             side = -1 if peak.bpm > 150 else 1
             axes.annotate(

@@ -21,7 +21,6 @@ class WindowResult:
     reading: Reading
     peak: Peak | None  # the line that was found, believed or not
     quality: Quality
-    stand_in: bool = False  # believed by the second method's gate, which was surer than the network's
 
 
 @dataclass(frozen=True, slots=True, eq=False)

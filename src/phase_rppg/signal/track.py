@@ -57,6 +57,7 @@ class RateTracker:
     model: TrackModel = field(default_factory=TrackModel)
     _belief: FloatArray | None = field(default=None, init=False)
     _last_s: float = field(default=0.0, init=False)
+    _seen: FloatArray | None = field(default=None, init=False)
 
     def update(self, spectra: Sequence[Spectrum], time_s: float) -> Tracked:
         """Take in what the window that ends at `time_s` shows: one spectrum, or one of each way to see it."""
@@ -69,10 +70,17 @@ class RateTracker:
         self._belief = _weigh(belief, log_like, _share(step_s, self.model))
         self._last_s = time_s
         # The window itself speaks once in full; what the filter keeps is the part that is new.
-        return _summarise(_weigh(belief, log_like, 1.0))
+        self._seen = _weigh(belief, log_like, 1.0)
+        return _summarise(self._seen)
+
+    def support(self, bpm: float) -> float:
+        """0–1: how much the path as it stands speaks for a rate within 5 bpm of this one."""
+        if self._seen is None:
+            return 0.0
+        return min(float(self._seen[np.abs(GRID_BPM - bpm) <= MODEL_SPREAD_BPM].sum()), 1.0)
 
     def reset(self) -> None:
-        self._belief = None
+        self._belief = self._seen = None
 
 
 def smooth(

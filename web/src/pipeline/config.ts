@@ -15,7 +15,7 @@ export interface Choices {
   readonly fps?: number; // of the uniform clock; a model brings its own
   readonly faces?: "all" | "largest";
   readonly gated?: boolean;
-  readonly second?: Calibration | null; // beside a model: the gate of POS, which reads along and stands in where it is surer
+  readonly second?: boolean; // beside a model: whether POS reads along
 }
 
 /** How to measure: by which method or network, over which windows, and whom. */
@@ -25,7 +25,7 @@ export class SessionConfig {
   readonly fps: number;
   readonly faces: "all" | "largest";
   readonly gated: boolean;
-  readonly second: Calibration | null;
+  readonly second: boolean;
   readonly windowTicks: number;
   readonly stepTicks: number;
   readonly windowS: number;
@@ -36,7 +36,7 @@ export class SessionConfig {
     this.fps = this.model?.fps ?? choices.fps ?? 30;
     this.faces = choices.faces ?? "all";
     this.gated = choices.gated ?? true;
-    this.second = this.model ? (choices.second ?? null) : null;
+    this.second = this.model !== null && (choices.second ?? true);
     this.windowS = choices.windowS ?? 10;
     this.windowTicks = rint(this.windowS * this.fps);
     this.stepTicks = Math.max(1, rint((choices.stepS ?? 1) * this.fps));

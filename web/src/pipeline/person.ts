@@ -8,12 +8,11 @@ import * as pos from "../methods/pos";
 import { any, median, sum } from "../signal/arrays";
 import { bandpass } from "../signal/filters";
 import { withoutMotion } from "../signal/motion";
-import { jointBpm, type Spectrum, spectrum } from "../signal/rate";
+import { jointBpm, spectralPeak, spectrum } from "../signal/rate";
 import { bridge } from "../signal/resample";
 import { GRID_BPM, RateTracker } from "../signal/track";
 import type { Picture, RgbTrace, Waveform } from "../types";
 import { assess, type Window } from "./assess";
-import type { Calibration } from "./calibrated";
 import { type Clock, History, type Step } from "./clock";
 import type { SessionConfig } from "./config";
 import { decide } from "./decide";
@@ -41,6 +40,7 @@ export class Person {
   meter: Meter;
   private readonly history: History;
   private readonly rates = new RateTracker();
+  private readonly ownRates = new RateTracker(); // without the second method
   private sureS: number | null = null; // end of the last window that was sure
   private emitted: number; // ticks of the wave that were handed out
   private before: { row: number[]; picture: Float32Array } | null = null; // of the frame before
@@ -126,34 +126,24 @@ export class Person {
       fps: pace.fps,
       maxGapS: pace.maxGapS,
     };
-    const views = [{ window: known, by: this.config.calibration, spec: spectrum(wave) }];
-    if (this.config.second) {
-      const other = withoutMotion(this.extract("pos", skin), centre);
-      views.push({ window: { ...known, wave: other, method: "pos" }, by: this.config.second, spec: spectrum(other) });
+    const waves = [wave, ...(this.config.second ? [withoutMotion(this.extract("pos", skin), centre)] : [])].filter((one) => any(one.valid));
+    // One heart: both waves speak for one path and one number. Whether to believe it is asked of the wave and its own path:
+    // a lamp or a step is in both waves, so that they agree is no proof of a heart.
+    const tracked = waves.length > 0 ? this.rates.update(waves.map((one) => spectrum(one)), endS) : null;
+    const { peak: own, quality: seenQuality } = assess(known, tracked);
+    const spec = spectrum(wave);
+    let quality = seenQuality;
+    if (own && tracked && waves.length > 1) {
+      this.ownRates.update([spec], endS);
+      quality = { ...quality, support: this.ownRates.support(tracked.bpm) };
     }
-    // One heart: all views speak for one path and one number, and the surest says how far to believe it.
-    const spectra = views.filter(({ window }) => any(window.wave.valid)).map(({ spec }) => spec);
-    const tracked = spectra.length > 0 ? this.rates.update(spectra, endS) : null;
-    const assessed = views.map(({ window }) => assess(window, tracked));
-    const bpm = jointBpm(assessed.flatMap(({ peak }) => peak ?? []));
-    const results = views.map(({ window, by, spec }, i) => this.judge(window, spec, assessed[i], bpm, endS, by));
-    const best = results.length > 1 && results[1].reading.pOk > results[0].reading.pOk ? 1 : 0;
-    const result = { ...results[best], standIn: best > 0 };
-    if (result.reading.pOk >= views[best].by.threshold) this.sureS = endS;
+    const peaks = waves.flatMap((one) => spectralPeak(one, tracked?.bpm) ?? []);
+    const peak = own && { ...own, bpm: jointBpm(peaks) };
+    const reading = decide(peak, quality, startS, endS, this.config.calibration, this.config.gated, this.sureS);
+    if (reading.pOk >= this.config.calibration.threshold) this.sureS = endS;
     this.windows += 1;
-    return [result];
-  }
-
-  /** Whether `bpm` can be believed, by one view of a window. */
-  private judge(
-    window: Window, spec: Spectrum, seen: ReturnType<typeof assess>, bpm: number, endS: number, calibration: Calibration,
-  ): WindowResult {
-    const { startS } = window.wave;
-    const { quality } = seen;
-    const peak = seen.peak && { ...seen.peak, bpm };
-    const reading = decide(peak, quality, startS, endS, calibration, this.config.gated, this.sureS);
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));
-    return { kind: "window", face: this.track.id, startS, endS, reading, peak, quality, standIn: false, spectrum: shown };
+    return [{ kind: "window", face: this.track.id, startS, endS, reading, peak, quality, spectrum: shown }];
   }
 
   /** The wave that a method finds in the skin's colour. */

@@ -12,7 +12,6 @@ export interface WindowResult {
   readonly reading: Reading;
   readonly peak: Peak | null; // the line that was found, believed or not
   readonly quality: Quality;
-  readonly standIn: boolean; // believed by the second method's gate, which was surer than the network's
   readonly spectrum: readonly number[]; // power at each whole bpm of track.GRID_BPM, for the eye
 }
 

@@ -35,6 +35,7 @@ export function logEvidence(spec: Spectrum, model: TrackModel): Float64Array {
 export class RateTracker {
   private belief: Float64Array | null = null;
   private lastS = 0;
+  private seen: Float64Array | null = null;
 
   constructor(private readonly model: TrackModel = MODEL) {}
 
@@ -47,11 +48,17 @@ export class RateTracker {
     this.belief = weigh(before, likely, share(stepS, this.model));
     this.lastS = timeS;
     // The window itself speaks once in full; what the filter keeps is the part that is new.
-    return summarise(weigh(before, likely, 1));
+    this.seen = weigh(before, likely, 1);
+    return summarise(this.seen);
+  }
+
+  /** 0–1: how much the path as it stands speaks for a rate within 5 bpm of this one. */
+  support(bpm: number): number {
+    return Math.min(sum((this.seen ?? []).filter((_, i) => Math.abs(GRID_BPM[i] - bpm) <= SPREAD_BPM)), 1);
   }
 
   reset(): void {
-    this.belief = null;
+    this.belief = this.seen = null;
   }
 }
 
