@@ -285,7 +285,7 @@ class Deaf(EchoModel):
 
     def __init__(self, noise: float = 1.0) -> None:
         super().__init__(0)
-        self.noise, self.rng = noise, np.random.default_rng(0)
+        self.noise, self.rng = noise, np.random.default_rng(3)
 
     def fresh(self) -> Deaf:
         return Deaf(self.noise)
