@@ -92,7 +92,7 @@ def test_a_replay_is_what_the_gate_shows_window_by_window() -> None:
     observed = [replace(o, end_s=10.0 + i % 10, group=f"{i // 10}") for i, o in enumerate(windows(400))]
     for i in range(0, 400, 7):  # some that leave no doubt, so that the gate opens now and then
         clear = replace(observed[i].quality, snr_db=20.0, amplitude=0.004, background=0.0, support=1.0)
-        clear = replace(clear, agreement=1.0, visible_db=30.0, light_db=-30.0, red=0.4)
+        clear = replace(clear, agreement=1.0, visible_db=30.0, lamp=0.0, red=0.4)
         observed[i] = replace(observed[i], peak=Peak(75.0, 0.95, 20.0, 0.1), quality=clear)
     gate = calibrated.load("pos")
     within = [o for o in observed if calibrate._within(o.quality, gate.limits)]

@@ -21,7 +21,7 @@ from phase_rppg.types import Estimate, NoReading, Quality, Reason
 GOOD = Quality(
     snr_db=14.0, amplitude=0.004, background=0.0, motion=0.0, coverage=1.0, face_px=160.0, luma=120.0,
     clipped=0.0, colourfulness=0.6, fps=30.0, max_gap_s=0.034, support=0.95, agreement=0.8, visible_db=25.0,
-    light_db=-25.0, red=0.4,
+    lamp=0.0, red=0.4,
 )  # fmt: skip
 PEAK = Peak(bpm=72.0, power=0.9, snr_db=14.0, sigma_bpm=0.3)
 CALIBRATIONS = sorted({calibrated.load(name).family for name in [*registry.names("methods"), "some-network"]})

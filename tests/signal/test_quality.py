@@ -67,16 +67,23 @@ def test_a_line_is_visible_as_far_as_it_stands_out_of_the_noise() -> None:
 def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
     skin = coloured(0.004, 0.01, 0.007, noise=0.001)
     lamp, quiet = coloured(0.01, 0.01, 0.01, level=60), coloured(0, 0, 0, noise=0.001)
-    assert quality.light_db(lamp, lamp, 72) == pytest.approx(0, abs=1e-9)
-    assert quality.light_db(skin, lamp, 72) == pytest.approx(2.6, abs=0.3)
-    assert quality.light_db(skin, quiet, 72) < -20
-    assert np.isfinite(quality.light_db(coloured(0, 0, 0), coloured(0, 0, 0), 72))
+    assert quality.lamp(lamp, lamp, 72) == pytest.approx(1, abs=1e-9)
+    assert quality.lamp(skin, lamp, 72) == pytest.approx(1.27, abs=0.05)  # Σ b·s / Σ s²
+    assert quality.lamp(skin, quiet, 72) < 0.1
+    assert quality.lamp(coloured(0, 0, 0), coloured(0, 0, 0), 72) == 0
+
+
+def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
+    skin = coloured(0.004, 0.01, 0.007)
+    late = RgbTrace(np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid)
+    assert quality.lamp(skin, late, 72) < 0.15
 
 
 def test_blood_takes_little_red_and_a_lamp_takes_all_colours() -> None:
     assert quality.red(coloured(0.004, 0.01, 0.007), 72) == pytest.approx(0.4, abs=0.01)
     assert quality.red(coloured(0.01, 0.01, 0.01), 72) == pytest.approx(1, abs=0.01)
-    assert quality.red(coloured(0.01, 0, 0), 72) <= 2
+    assert quality.red(coloured(0.01, 1e-5, 0), 72) == 2
+    assert quality.red(coloured(-0.01, 0.01, 0), 72) == pytest.approx(-1, abs=0.01)
     assert quality.red(coloured(0, 0, 0, level=0.0), 72) == 1
 
 

@@ -10,8 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import moving  # beside this script
 import numpy as np
-import scripted  # beside this script
+import scripted
 
 from phase_rppg.face import crop, detect, skin
 from phase_rppg.face.track import Tracker
@@ -44,6 +45,7 @@ def make() -> dict[str, Any]:
         "jitter": _jitter(),
         "crop": [_crop(box) for box in ((3.2, 5.7, 20.0, 20.0), (-6.5, 30.25, 33.3, 33.3), (10, 10, 8, 8))],
         "skin": _skin(),
+        "moving": moving.describe(),
         "detect": _detect(),
         "faces": [_faces(seed) for seed in range(4)],
         "film": scripted.describe(),

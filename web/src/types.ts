@@ -47,7 +47,7 @@ export interface Quality {
   readonly support: number;
   readonly agreement: number;
   readonly visible_db: number;
-  readonly light_db: number;
+  readonly lamp: number;
   readonly red: number;
 }
 

@@ -5,7 +5,7 @@ import { note, Readout, spoken } from "../src/ui/readout";
 
 const quality = {
   snr_db: 5, amplitude: 0.003, background: 0, motion: 0, coverage: 1, face_px: 120, luma: 120, clipped: 0,
-  colourfulness: 0.4, fps: 30, max_gap_s: 0.05, support: 1, agreement: 1, visible_db: 20, light_db: -20, red: 0.4,
+  colourfulness: 0.4, fps: 30, max_gap_s: 0.05, support: 1, agreement: 1, visible_db: 20, lamp: 0, red: 0.4,
 };
 const face = (change: "appeared" | "lost" | "returned" | "ended", tS: number, id = 0): Event => ({ kind: "face", face: id, tS, change });
 const window = (endS: number, what: number | Reason, id = 0, extra = {}): Event => {

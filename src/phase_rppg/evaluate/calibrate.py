@@ -36,7 +36,7 @@ MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
 # Which way a feature can speak: clearer is better, shared with light or motion is worse.
 SIGNS = {
     "snr_db": 1, "share": 1, "log_sigma": -1, "log_amplitude": 1, "background": -1, "motion": -1,
-    "support": 1, "agreement": 1, "visible_db": 1, "light_db": -1, "red": -1,
+    "support": 1, "agreement": 1, "visible_db": 1, "lamp": -1, "grey": -1,
 }  # fmt: skip
 _STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0

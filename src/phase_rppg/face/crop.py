@@ -17,6 +17,7 @@ from ..types import ByteArray, FloatArray
 Box: TypeAlias = tuple[float, float, float, float]  # x, y, width, height in pixels
 
 CROP_SCALE = 1.25  # side of the crop over the longer side of the detector's box
+CROP_PX = 36  # side of the picture from which skin and motion of a face are taken
 _BAND_CELLS = 12  # measured: smaller bands waste calls, larger ones multiply by zeros
 _COLOURS = np.eye(3, dtype=np.float32)
 

@@ -14,7 +14,7 @@ from ..types import FloatArray, Quality, RgbTrace, Waveform
 
 # A face that sways by this share of its width at the pulse's rate can fake the whole line.
 _SWAY_FULL_SCALE = 0.01
-_UNKNOWN_LIGHT_DB = -10.0  # where faces fill the picture: neither a lamp nor its absence is seen
+_UNKNOWN_LAMP = 0.3  # where faces fill the picture: neither a lamp nor its absence is seen
 _SECOND_OPINION = {"pos": "chrom"}  # every other method is checked against POS
 
 
@@ -59,7 +59,7 @@ def assess(window: Window, tracked: Tracked | None = None) -> tuple[rate.Peak | 
         support=tracked.support if tracked is not None else 0.0,
         agreement=_agreement(window, bpm),
         visible_db=quality.visible_db(window.skin, bpm),
-        light_db=_light_db(window, bpm),
+        lamp=_lamp(window, bpm),
         red=quality.red(window.skin, bpm),
     )
 
@@ -76,10 +76,10 @@ def _background(window: Window, bpm: float, amplitude: float) -> float:
     return quality.shared_line(relative, trace.fps, bpm, trace.valid, full_scale=max(amplitude, 1e-6))
 
 
-def _light_db(window: Window, bpm: float) -> float:
+def _lamp(window: Window, bpm: float) -> float:
     if window.background is None or not window.background.valid.any():
-        return _UNKNOWN_LIGHT_DB
-    return quality.light_db(window.skin, window.background, bpm)
+        return _UNKNOWN_LAMP
+    return quality.lamp(window.skin, window.background, bpm)
 
 
 def _motion(window: Window, bpm: float) -> float:

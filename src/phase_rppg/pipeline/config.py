@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import registry
 from ..errors import ArgumentError
-from .meter import CROP_PX
+from ..face.crop import CROP_PX
 from .model import PulseModel
 
 FACES = ("all", "largest")

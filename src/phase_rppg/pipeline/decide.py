@@ -31,8 +31,8 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "support": quality.support,
         "agreement": quality.agreement,
         "visible_db": quality.visible_db,
-        "light_db": quality.light_db,
-        "red": quality.red,
+        "lamp": quality.lamp,
+        "grey": grey(quality),
     }
 
 

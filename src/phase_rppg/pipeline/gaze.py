@@ -135,17 +135,17 @@ class _Record:
     def __init__(self) -> None:
         self.frame_times: list[float] = []
         self._rows: dict[int, list[tuple[float, FloatArray, Box, FloatArray]]] = {}
-        self._skin: dict[int, tuple[FloatArray, FloatArray]] = {}  # the weights, and the same from 0 to 1
 
     def take(self, session: Session, frame: Frame) -> None:
         self.frame_times.append(frame.t_s)
         for person in session.present:
             masks = person.model.take() if isinstance(person.model, Looker) else []
-            first = person.answered - len(masks)
+            if not masks:
+                continue
             rows = self._rows.setdefault(person.track.id, [])
-            for tick, mask in enumerate(masks, first):
-                skin = self._as_share(person.track.id, person.meter.skin)
-                rows.append((person.clock.time_s(tick), mask.astype(np.float16), person.meter.box, skin))
+            box, share = person.meter.box, _as_share(person.meter.skin)
+            for tick, mask in enumerate(masks, person.answered - len(masks)):
+                rows.append((person.clock.time_s(tick), mask.astype(np.float16), box, share))
 
     def gazes(self) -> dict[int, Gaze]:
         found = {}
@@ -156,12 +156,10 @@ class _Record:
                 found[face] = Gaze(np.array(t_s), stacked, np.array(boxes), skins)
         return found
 
-    def _as_share(self, face: int, weights: FloatArray) -> FloatArray:
-        """Weights that sum to 1 as values from 0 to 1; the same array as long as the weights are the same."""
-        known = self._skin.get(face)
-        if known is None or known[0] is not weights:
-            self._skin[face] = known = (weights, weights / max(float(weights.max()), 1e-12))
-        return known[1]
+
+def _as_share(weights: FloatArray) -> FloatArray:
+    """Weights that sum to 1 as values from 0 to 1."""
+    return (weights / max(float(weights.max()), 1e-12)).astype(np.float16)
 
 
 def area_mean(picture: FloatArray, side: int) -> FloatArray:

@@ -28,6 +28,7 @@ _BACKGROUND = slice(len(COLUMNS), len(COLUMNS) + 3)
 _WAVE, _WEIGHT = len(COLUMNS) + 3, len(COLUMNS) + 4
 _WIDTH = len(COLUMNS) + 5
 _NO_BACKGROUND = np.full(3, -1.0)
+_NO_PICTURE = np.zeros((0, 0, 3), np.float32)
 _BATCH = 6  # pictures that a network gets at once
 _SHORTEST_WAVE_S = 2.0  # less of a face than this in a window gives no wave
 
@@ -63,14 +64,15 @@ class Person:
         row = np.zeros(_WIDTH)
         row[: len(COLUMNS)] = self.meter.measure(rgb, t_s)
         row[_BACKGROUND] = _NO_BACKGROUND if background is None else background
-        now = (row, self.meter.picture)
-        before = self._before or now
-        self._history.append(before[0] + step.shares[:, None] * (row - before[0]), step.seen)
-        if self._pictures is not None or self._model is not None:
+        looks = self._pictures is not None or self._model is not None
+        picture = self.meter.cut(rgb) if looks else _NO_PICTURE
+        before_row, before_picture = self._before or (row, picture)
+        self._history.append(before_row + step.shares[:, None] * (row - before_row), step.seen)
+        if looks:
             for tick, share in enumerate(step.shares, step.first):
-                blend = before[1] + np.float32(share) * (now[1] - before[1])
+                blend = before_picture + np.float32(share) * (picture - before_picture)
                 self._picture(tick, to_bytes(blend), step.seen)
-        self._before = now
+        self._before = (row, picture)
 
     def absent(self, step: Step) -> None:
         """Take in a frame without the face."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 from . import rate
+
+ComplexArray: TypeAlias = np.ndarray
 
 BESIDE_HZ = 0.6  # how far the surroundings of a line reach
 STANDS_OUT = 4.0  # a line counts from so many times the median power beside it
@@ -41,31 +45,38 @@ def visible_db(trace: RgbTrace, bpm: float) -> float:
     return _decibel(float(spec.at(bpm / 60)), _beside(spec, bpm / 60))
 
 
-def light_db(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
-    """The line at `bpm` in the background over that in the skin, in dB (±40 at most).
+def lamp(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
+    """How much of the skin's line at `bpm` the background shows in step with it, 0 to 2.
 
-    A lamp lights both alike, which gives about 0. A quiet background says that there is no lamp, which a
-    line that is merely missing there (`shared_line`) does not.
+    A lamp lights both alike, which gives about 1. Noise of the background is out of step with the skin and
+    mostly gives nothing, however strong it is.
     """
-    lit, seen = _relative_lines(background, bpm), _relative_lines(skin, bpm)
-    return _decibel(float(lit @ lit), float(seen @ seen))
+    lit, seen = _relative_phasors(background, bpm), _relative_phasors(skin, bpm)
+    return _in_step(lit, seen, 0.0)
 
 
 def red(trace: RgbTrace, bpm: float) -> float:
-    """Relative amplitude of red over green at `bpm`, 0 to 2.
+    """Relative red over green at `bpm`, as far as it is in step with green: −1 to 2.
 
     Blood takes little red away (about 0.4). A change of light or of place takes the same share of both.
     """
-    red_line, green_line, _ = _relative_lines(trace, bpm)
-    return float(min(red_line / green_line, 2.0)) if green_line > 0 else 1.0
+    lines = _relative_phasors(trace, bpm)
+    return _in_step(lines[:1], lines[1:2], -1.0) if abs(lines[1]) > 0 else 1.0
 
 
-def _relative_lines(trace: RgbTrace, bpm: float) -> FloatArray:
-    """AC/DC (3,) of the colours at `bpm`."""
+def _relative_phasors(trace: RgbTrace, bpm: float) -> ComplexArray:
+    """AC/DC (3,) of the colours at `bpm`, with their phases."""
     if not trace.valid.any():
-        return np.zeros(3)
+        return np.zeros(3, complex)
     level = np.maximum(trace.values[trace.valid].mean(0), 1.0)
-    return line_amplitude(trace.values, trace.fps, bpm, trace.valid) / level
+    return np.array([rate.phasor(c, trace.fps, bpm, trace.valid) for c in trace.values.T]) / level
+
+
+def _in_step(other: ComplexArray, line: ComplexArray, least: float) -> float:
+    """The part of `other` that goes with `line`, as a multiple of it; `least` to 2."""
+    power = float((np.abs(line) ** 2).sum())
+    share = float((other * line.conj()).real.sum()) / power if power > 0 else 0.0
+    return min(max(share, least), 2.0)
 
 
 def shared_line(

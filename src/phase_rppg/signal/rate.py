@@ -87,6 +87,14 @@ def spectrum(
     return Spectrum(np.fft.rfftfreq(size, 1 / fps), np.abs(transform * scale) ** 2, 2 * float(total) / fps)
 
 
+def phasor(values: FloatArray, fps: float, bpm: float, valid: BoolArray | None = None) -> complex:
+    """Amplitude and phase of the tone at `bpm`, Hann-weighted: |phasor|² is the spectrum's power there."""
+    x, fps, weights = _windowed(values, fps, valid)
+    total = float(weights.sum())
+    turns = np.exp(-2j * np.pi * bpm / 60 * np.arange(len(x)) / fps)
+    return complex((x * weights) @ turns * 2 / total) if total > 0 else 0j
+
+
 def spectral_peak(
     values: FloatArray | Waveform,
     fps: float | None = None,

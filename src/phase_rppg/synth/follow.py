@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..face.crop import AreaCrop
+from ..face.crop import CROP_PX, AreaCrop, Box
+from ..face.follow import Follower
 from ..types import ByteArray, FloatArray
 from .figure import HEAD_DEPTH
 from .render import Actor
@@ -23,6 +25,7 @@ class CropSpec:
     smoothing: float = 0.5  # share of the new box in the held one when it moves
     offset: float = 0.02  # standard deviation of the box's lasting error
     lock: bool = False  # keep the first box for the whole clip
+    along: bool = True  # go with the face in every frame between two looks
 
 
 def true_boxes(actor: Actor) -> FloatArray:
@@ -39,7 +42,7 @@ def true_boxes(actor: Actor) -> FloatArray:
 
 
 def followed(spec: CropSpec, boxes: FloatArray, t_s: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """(T,3) centre x, y and side of the square crop in each frame."""
+    """(T,3) centre x, y and side of the square that the detector's last look gives in each frame."""
     size = float(np.median(boxes[:, 3]))
     bias = rng.normal(0, spec.offset, 3) * size
     crops = np.empty((len(t_s), 3))
@@ -59,20 +62,32 @@ def followed(spec: CropSpec, boxes: FloatArray, t_s: FloatArray, rng: np.random.
     return crops
 
 
-class Cropper:
-    """Cut and shrink frames; the prepared crop is kept while it stays where it is."""
+def cut_out(
+    spec: CropSpec, pictures: Iterable[ByteArray], where: FloatArray, t_s: FloatArray, size: int
+) -> FloatArray:
+    """(T,size,size,3) the face in each frame, 0–255, as the measuring pipeline cuts it."""
+    crops = np.empty((len(where), size, size, 3), np.float32)
+    follower: Follower | None = None
+    last: Box | None = None
+    crop: AreaCrop | None = None
+    for k, rgb in zip(range(len(where)), pictures, strict=False):
+        box, time_s = box_of(where[k]), float(t_s[k])
+        if spec.along:
+            if follower is None:
+                follower = Follower(box, CROP_PX, rgb, time_s)
+            follower.see(rgb, time_s)
+            if last is not None and box != last:
+                follower.place(box, rgb)
+            last, box = box, follower.along
+        if crop is None or crop.box != box:
+            crop = AreaCrop(box, size, rgb.shape)
+        crops[k] = crop.mean(rgb)
+    return crops
 
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.crop: AreaCrop | None = None
 
-    def cut(self, rgb: ByteArray, centre_and_side: FloatArray) -> FloatArray:
-        """(size,size,3) float 0–255."""
-        x, y, side = map(float, centre_and_side)
-        box = (x - side / 2, y - side / 2, side, side)
-        if self.crop is None or self.crop.box != box:
-            self.crop = AreaCrop(box, self.size, rgb.shape)
-        return self.crop.mean(rgb)
+def box_of(centre_and_side: FloatArray) -> Box:
+    x, y, side = map(float, centre_and_side)
+    return x - side / 2, y - side / 2, side, side
 
 
 def on_clock(t_s: FloatArray, crops: FloatArray, clock_s: FloatArray) -> ByteArray:

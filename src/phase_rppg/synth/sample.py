@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..face.crop import AreaCrop
 from ..physics.pulse import Pulse, PulseConfig, pulse_wave
 from ..types import ByteArray, FloatArray
 from . import camera as cam
 from .background import make_background
 from .codec import CodecSpec, transcode
-from .follow import Cropper, CropSpec, followed, on_clock, true_boxes
+from .follow import CropSpec, box_of, cut_out, followed, on_clock, true_boxes
 from .light import LightSpec, make_light
 from .motion import MotionSpec, make_poses
 from .render import Actor, Scene, frames, skin_radiance
@@ -87,8 +88,7 @@ def sample(
     pictures = transcode(frames(scene, stream(world, seed, index, "noise")), staged.codec, scene.camera.fps)
     actor = scene.actors[0]
     where = followed(staged.crop, true_boxes(actor), scene.t_s, stream(world, seed, index, "follow"))
-    cropper = Cropper(size)
-    crops = np.stack([cropper.cut(rgb, crop) for rgb, crop in zip(pictures, where, strict=True)])
+    crops = cut_out(staged.crop, pictures, where, scene.t_s, size)
     clock_s = np.arange(round(seconds * fps)) / fps
     pixels = on_clock(scene.t_s, crops, clock_s)
     return Sample(pixels, truth_of(staged, clock_s, fps, skin_mask(actor, scene.shape, where[0], size)))
@@ -201,7 +201,7 @@ def skin_mask(actor: Actor, shape: tuple[int, int], crop: FloatArray, size: int)
     grid = texture_grid(first, shape, actor.centre, actor.px_per_h, figure.flat)[0]
     sampler = Sampler(shape, figure.shape, figure.px_per_h)
     seen = sampler.look((figure.skin * (figure.perfusion > 0)).reshape(1, -1).astype(np.float32), grid)[0]
-    return Cropper(size).cut(np.repeat(seen[:, :, None], 3, axis=2), crop)[:, :, 0]
+    return AreaCrop(box_of(crop), size, shape).mean(np.repeat(seen[:, :, None], 3, axis=2))[:, :, 0]
 
 
 def _pulse(spec: PulseSpec, seconds: float, rng: np.random.Generator) -> Pulse:

@@ -1,9 +1,10 @@
 /** Square pictures of a face, by exact area averaging; the twin of face/crop.py. */
 
-import { rint } from "../signal/arrays";
+import { clip, rint } from "../signal/arrays";
 import type { Box, Picture } from "../types";
 
 export const CROP_SCALE = 1.25; // side of the crop over the longer side of the detector's box
+export const CROP_PX = 36; // side of the picture from which skin and motion of a face are taken
 
 /** The square around a face box that networks and methods look at. */
 export function square(box: Box): Box {
@@ -19,7 +20,7 @@ export function toBytes(picture: Float32Array): Uint8Array {
   return bytes;
 }
 
-/** A prepared crop: the same box out of many pictures of the same size. */
+/** A prepared crop: the same box out of pictures of the same size. One is made in almost every frame, so that is cheap. */
 export class AreaCrop {
   private readonly rows: Overlaps;
   private readonly columns: Overlaps;
@@ -32,28 +33,30 @@ export class AreaCrop {
   /** The crop as (S,S,3) f32, not rounded. */
   mean(picture: Picture): Float32Array {
     const { size, rows, columns } = this;
+    const { rgba, width } = picture;
     const out = new Float32Array(size * size * 3);
-    const line = new Float64Array(columns.count * 3); // one row of cells, before its columns are joined
+    const line = new Float64Array((columns.to[size - 1] - columns.from[0]) * 3); // one row of cells, before its columns are joined
     for (let i = 0; i < size; i++) {
       line.fill(0);
-      for (let k = rows.from[i]; k < rows.to[i]; k++) {
-        const weight = rows.weights[i * rows.count + k];
-        let at = ((rows.first + k) * picture.width + columns.first) * 4;
+      for (let y = rows.from[i], w = i * rows.most; y < rows.to[i]; y++, w++) {
+        const weight = rows.weights[w];
+        let at = (y * width + columns.from[0]) * 4;
         for (let j = 0; j < line.length; j += 3, at += 4) {
-          line[j] += weight * picture.rgba[at];
-          line[j + 1] += weight * picture.rgba[at + 1];
-          line[j + 2] += weight * picture.rgba[at + 2];
+          line[j] += weight * rgba[at];
+          line[j + 1] += weight * rgba[at + 1];
+          line[j + 2] += weight * rgba[at + 2];
         }
       }
       for (let j = 0; j < size; j++) {
         let r = 0;
         let g = 0;
         let b = 0;
-        for (let k = columns.from[j]; k < columns.to[j]; k++) {
-          const weight = columns.weights[j * columns.count + k];
-          r += weight * line[3 * k];
-          g += weight * line[3 * k + 1];
-          b += weight * line[3 * k + 2];
+        let from = (columns.from[j] - columns.from[0]) * 3;
+        for (let x = columns.from[j], w = j * columns.most; x < columns.to[j]; x++, w++, from += 3) {
+          const weight = columns.weights[w];
+          r += weight * line[from];
+          g += weight * line[from + 1];
+          b += weight * line[from + 2];
         }
         const at = (i * size + j) * 3;
         out[at] = r;
@@ -66,33 +69,30 @@ export class AreaCrop {
 }
 
 interface Overlaps {
-  readonly first: number; // the first pixel that any cell covers
-  readonly count: number; // how many pixels are covered
-  readonly weights: Float32Array; // (size,count)
-  readonly from: Int32Array; // (size,) the part of each row that is not zero
-  readonly to: Int32Array;
+  readonly from: Int32Array; // (size,) the first pixel that each cell covers …
+  readonly to: Int32Array; // … and the first that it does not cover any more
+  readonly most: number; // pixels that a cell covers, at most
+  readonly weights: Float32Array; // (size,most) of these pixels, one after the other
 }
 
 /** Which pixels of one axis `size` cells cover, and the weight of each. */
 function overlaps(start: number, length: number, size: number, pixels: number): Overlaps {
   const first = Math.min(Math.max(Math.floor(start), 0), pixels - 1);
-  const last = Math.max(Math.min(Math.ceil(start + length), pixels), first + 1);
-  const count = last - first;
-  const weights = new Float32Array(size * count);
-  const from = new Int32Array(size).fill(count);
+  const last = Math.max(Math.min(Math.ceil(start + length), pixels), first + 1) - 1;
+  const most = Math.ceil(length / size) + 2;
+  const weights = new Float32Array(size * most);
+  const from = new Int32Array(size);
   const to = new Int32Array(size);
   for (let i = 0; i < size; i++) {
     const cellLow = start + (length * i) / size;
     const cellHigh = start + (length * (i + 1)) / size;
-    for (let k = 0; k < count; k++) {
-      const low = k === 0 ? -Infinity : first + k; // the outermost pixels go on for ever
-      const high = k === count - 1 ? Infinity : first + k + 1;
-      const weight = (Math.min(cellHigh, high) - Math.max(cellLow, low)) * (size / length);
-      if (weight <= 0) continue;
-      weights[i * count + k] = weight;
-      from[i] = Math.min(from[i], k);
-      to[i] = k + 1;
+    from[i] = clip(Math.floor(cellLow), first, last);
+    to[i] = clip(Math.ceil(cellHigh), first + 1, last + 1);
+    for (let pixel = from[i], w = i * most; pixel < to[i]; pixel++, w++) {
+      const low = pixel === first ? -Infinity : pixel; // the outermost pixels go on for ever
+      const high = pixel === last ? Infinity : pixel + 1;
+      weights[w] = Math.max(0, Math.min(cellHigh, high) - Math.max(cellLow, low)) * (size / length);
     }
   }
-  return { first, count, weights, from, to };
+  return { from, to, most, weights };
 }

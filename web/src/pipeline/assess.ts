@@ -4,14 +4,14 @@ import * as chrom from "../methods/chrom";
 import * as pos from "../methods/pos";
 import { any, column, median } from "../signal/arrays";
 import { withoutMotion } from "../signal/motion";
-import { colourfulness, lightDb, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
+import { colourfulness, lamp, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
 import { type Peak, spectralPeak } from "../signal/rate";
 import type { Tracked } from "../signal/track";
 import type { Quality, RgbTrace, Waveform } from "../types";
 
 // A face that sways by this share of its width at the pulse's rate can fake the whole line.
 const SWAY_FULL_SCALE = 0.01;
-const UNKNOWN_LIGHT_DB = -10; // where faces fill the picture: neither a lamp nor its absence is seen
+const UNKNOWN_LAMP = 0.3; // where faces fill the picture: neither a lamp nor its absence is seen
 
 /** Everything known about one face during one window; all signals share the clock of `skin`. */
 export interface Window {
@@ -48,7 +48,7 @@ export function assess(window: Window, tracked: Tracked | null): { peak: Peak | 
     support: tracked?.support ?? 0,
     agreement: agreement(window, bpm),
     visible_db: visibleDb(window.skin, bpm),
-    light_db: light(window, bpm),
+    lamp: light(window, bpm),
     red: red(window.skin, bpm),
   };
   return { peak, quality };
@@ -68,8 +68,8 @@ function background(window: Window, bpm: number, amplitude: number): number {
 }
 
 function light(window: Window, bpm: number): number {
-  if (window.background === null || !any(window.background.valid)) return UNKNOWN_LIGHT_DB;
-  return lightDb(window.skin, window.background, bpm);
+  if (window.background === null || !any(window.background.valid)) return UNKNOWN_LAMP;
+  return lamp(window.skin, window.background, bpm);
 }
 
 function motion(window: Window, bpm: number): number {

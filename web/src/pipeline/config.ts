@@ -1,8 +1,8 @@
 /** The choices of a session; the twin of pipeline/config.py. */
 
+import { CROP_PX } from "../face/crop";
 import { rint } from "../signal/arrays";
 import type { Calibration } from "./calibrated";
-import { CROP_PX } from "./meter";
 import type { PulseModel } from "./model";
 
 const SPARE_S = 2; // kept beyond window and step, for late answers

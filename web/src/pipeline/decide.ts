@@ -19,8 +19,8 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     support: quality.support,
     agreement: quality.agreement,
     visible_db: quality.visible_db,
-    light_db: quality.light_db,
-    red: quality.red,
+    lamp: quality.lamp,
+    grey: grey(quality),
   };
 }
 

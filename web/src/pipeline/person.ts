@@ -28,6 +28,7 @@ const BACKGROUND = COLUMNS.length;
 const WAVE = COLUMNS.length + 3;
 const WEIGHT = COLUMNS.length + 4;
 const WIDTH = COLUMNS.length + 5;
+const NO_PICTURE = new Float32Array(0);
 const BATCH = 6; // pictures that a network gets at once
 const SHORTEST_WAVE_S = 2; // less of a face than this in a window gives no wave
 const PREVIEW_HZ = [0.6, 4] as const; // what is shown of the wave
@@ -62,7 +63,7 @@ export class Person {
 
   /** What counted in the newest picture: the network's own mask, or the skin. */
   get looked(): { readonly side: number; readonly weights: Float32Array } {
-    return this.model?.looked ?? { side: this.meter.size, weights: this.meter.mask };
+    return this.model?.looked ?? { side: this.meter.size, weights: this.meter.skin };
   }
 
   get firstTick(): number {
@@ -77,7 +78,7 @@ export class Person {
   /** Take in a frame in which the face is present. */
   async frame(frame: Picture, tS: number, step: Step, background: readonly number[] | null): Promise<void> {
     const row = [...this.meter.measure(frame, tS), ...(background ?? [-1, -1, -1]), 0, 0];
-    const now = { row, picture: this.meter.picture };
+    const now = { row, picture: this.model ? this.meter.cut(frame) : NO_PICTURE };
     const before = this.before ?? now;
     for (const share of step.shares) this.history.append(row.map((value, i) => before.row[i] + share * (value - before.row[i])), step.seen);
     for (let i = 0; this.model && i < step.shares.length; i++) {

@@ -1,8 +1,8 @@
 /** How far a line in a waveform can be believed; the twin of signal/quality.py. */
 
 import type { RgbTrace } from "../types";
-import { any, column, mean, median } from "./arrays";
-import { type Spectrum, spectrum } from "./rate";
+import { any, clip, column, mean, median } from "./arrays";
+import { type Phasor, phasor, type Spectrum, spectrum } from "./rate";
 
 const BESIDE_HZ = 0.6; // how far the surroundings of a line reach
 const STANDS_OUT = 4; // a line counts from so many times the median power beside it
@@ -23,16 +23,15 @@ export function visibleDb(trace: RgbTrace, bpm: number): number {
   return decibel(spec.at(bpm / 60), beside(spec, bpm / 60));
 }
 
-/** The line at `bpm` in the background over that in the skin, in dB: about 0 for a lamp. */
-export function lightDb(skin: RgbTrace, background: RgbTrace, bpm: number): number {
-  const power = (trace: RgbTrace): number => relativeLines(trace, bpm).reduce((total, line) => total + line ** 2, 0);
-  return decibel(power(background), power(skin));
+/** How much of the skin's line at `bpm` the background shows in step with it, 0 to 2: about 1 for a lamp. */
+export function lamp(skin: RgbTrace, background: RgbTrace, bpm: number): number {
+  return inStep(relativePhasors(background, bpm), relativePhasors(skin, bpm), 0);
 }
 
-/** Relative amplitude of red over green at `bpm`, 0 to 2: about 0.4 for blood, 1 for light and motion. */
+/** Relative red over green at `bpm`, as far as it is in step with green: about 0.4 for blood, 1 for light and motion. */
 export function red(trace: RgbTrace, bpm: number): number {
-  const [redLine, greenLine] = relativeLines(trace, bpm);
-  return greenLine > 0 ? Math.min(redLine / greenLine, 2) : 1;
+  const [redLine, greenLine] = relativePhasors(trace, bpm);
+  return Math.hypot(...greenLine) > 0 ? inStep([redLine], [greenLine], -1) : 1;
 }
 
 /** 0–1: how much of a line at `bpm` another signal (T,columns) shows too. */
@@ -87,14 +86,23 @@ function beside(spec: Spectrum, hz: number): number {
   return found.length > 0 ? median(found) : spec.at(hz);
 }
 
-/** AC/DC of the three colours at `bpm`. */
-function relativeLines(trace: RgbTrace, bpm: number): number[] {
-  if (!any(trace.valid)) return [0, 0, 0];
+/** AC/DC of the three colours at `bpm`, with their phases. */
+function relativePhasors(trace: RgbTrace, bpm: number): Phasor[] {
+  if (!any(trace.valid)) return [[0, 0], [0, 0], [0, 0]];
   return [0, 1, 2].map((c) => {
     const values = column(trace.values, 3, c);
     const level = Math.max(mean(values.filter((_, i) => trace.valid[i])), 1);
-    return Math.sqrt(spectrum({ values, fps: trace.fps, valid: trace.valid }).at(bpm / 60)) / level;
+    const [real, imaginary] = phasor({ values, fps: trace.fps, valid: trace.valid }, bpm);
+    return [real / level, imaginary / level];
   });
+}
+
+/** The part of `other` that goes with `line`, as a multiple of it; `least` to 2. */
+function inStep(other: readonly Phasor[], line: readonly Phasor[], least: number): number {
+  const dot = (a: readonly Phasor[], b: readonly Phasor[]): number =>
+    a.reduce((total, [real, imaginary], i) => total + real * b[i][0] + imaginary * b[i][1], 0);
+  const power = dot(line, line);
+  return clip(power > 0 ? dot(other, line) / power : 0, least, 2);
 }
 
 /** 10·log10 of a ratio of powers that may be zero, within ±40. */

@@ -83,6 +83,22 @@ export function spectrum(signal: Signal): Spectrum {
   return spectrumOf(x, weights, signal.fps);
 }
 
+/** A tone's amplitude and phase as a complex number. */
+export type Phasor = readonly [real: number, imaginary: number];
+
+/** Amplitude and phase of the tone at `bpm`, Hann-weighted. */
+export function phasor(signal: Signal, bpm: number): Phasor {
+  const { x, weights } = windowed(signal);
+  const total = sum(weights);
+  let [real, imaginary] = [0, 0];
+  for (let i = 0; i < x.length; i++) {
+    const turn = (2 * Math.PI * bpm * i) / (60 * signal.fps);
+    real += x[i] * weights[i] * Math.cos(turn);
+    imaginary -= x[i] * weights[i] * Math.sin(turn);
+  }
+  return total > 0 ? [(2 * real) / total, (2 * imaginary) / total] : [0, 0];
+}
+
 /** The strongest line of the band, interpolated; null when there is nothing (flat, or too few cycles). */
 export function spectralPeak(signal: Signal, nearBpm?: number, withinBpm = 6): Peak | null {
   const { x, weights } = windowed(signal);
