@@ -75,7 +75,9 @@ def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
 
 def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
     skin = coloured(0.004, 0.01, 0.007)
-    late = RgbTrace(np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid)
+    late = RgbTrace(
+        np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid
+    )
     assert quality.lamp(skin, late, 72) < 0.15
 
 

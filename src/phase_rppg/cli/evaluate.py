@@ -44,7 +44,7 @@ def command(
         help="Its reference: CSV, PURE's .json or UBFC's .txt; one for each video, or one for all.",
     ),
     alone: bool = typer.Option(
-        False, "--alone", help="A network that comes along, without POS standing in where it is surer."
+        False, "--alone", help="A network that comes along, without POS reading along."
     ),
     ungated: bool = typer.Option(
         False, "--ungated", help="List every window's number, also those not shown."

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import registry
 from ..errors import RecordingError, VideoError
+from ..face.crop import CROP_PX
 from ..face.skin import skin_weights
 from ..methods import pos
 from ..signal import filters, resample
@@ -19,7 +20,6 @@ from . import base, crew, reference
 from .follow import Seen, follow
 
 FPS = 30.0
-CROP_PX = 36
 MAX_LAG_S = 3.0
 ENOUGH_S = 4.0  # a correlation of less than this says nothing
 SHIFTED_S = 0.3  # a label further off than this is called shifted; finger and face differ by up to 0.2 s
@@ -173,14 +173,14 @@ def measure(recording: Recording) -> Measured:
 
 
 def _skin_colours(seen: Iterator[Seen]) -> Iterator[tuple[float, FloatArray | None]]:
-    """The mean colour of the skin in each frame; the region is chosen anew only when the crop moves."""
-    box, weights = None, None
+    """The mean colour of the skin in each frame; the region is chosen anew only when the face's box moves."""
+    face, weights = None, None
     for one in seen:
         if not one.present or one.landmarks is None or one.face is None:
             yield one.t_s, None
             continue
-        if one.box != box or weights is None:
-            box = one.box
+        if one.face != face or weights is None:
+            face = one.face
             weights = skin_weights(one.picture, one.box, one.landmarks, one.face)
         yield one.t_s, np.tensordot(weights, one.picture, 2)
 

@@ -29,7 +29,7 @@ from ..errors import InputError, OutputError
 from ..fileio import dump_json, read_json, sha256, write_text
 from ..types import BoolArray, ByteArray, Clip, FloatArray
 
-FORMAT = 1
+FORMAT = 2
 _HEADER = "entry.json"
 _BUILDING = ".building-"
 _WHOLE_BYTES = 64 << 20  # files up to this size are digested whole

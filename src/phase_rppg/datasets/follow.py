@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..face.crop import AreaCrop, Box, square, to_bytes
+from ..face.crop import CROP_PX, AreaCrop, Box, square, to_bytes
 from ..face.detect import Detector
+from ..face.follow import Follower
 from ..face.track import Track, Tracker
 from ..types import ByteArray, FloatArray, FrameSource
 
@@ -42,22 +43,30 @@ class Tick:
 
 
 def follow(video: FrameSource, size: int, detector: Detector | None = None) -> Iterator[Seen]:
-    """Every frame of a video as a square picture of the main face."""
+    """Every frame of a video as a square picture that goes with the main face, as `phase measure` cuts it."""
     detector = detector or Detector()
     tracker = Tracker()
     main: Track | None = None
-    crop: AreaCrop | None = None
+    followed: tuple[Track, Follower] | None = None
+    placed: Box | None = None
     shape: tuple[int, ...] = ()
+    crop: AreaCrop | None = None
     for frame in video.frames():
         if tracker.due(frame.t_s, _ALWAYS_LOOK):
             tracker.update(frame.t_s, detector.detect(frame.rgb))
             main = _main(tracker, main)
         present = main is not None and not main.lost
         if present and main is not None:
-            box = square(main.box)
-            if crop is None or crop.box != box or shape != frame.rgb.shape:
-                shape = frame.rgb.shape
-                crop = AreaCrop(box, size, shape)
+            if followed is None or followed[0] is not main or shape != frame.rgb.shape:
+                followed = (main, Follower(square(main.box), CROP_PX, frame.rgb, frame.t_s))
+            follower = followed[1]
+            follower.see(frame.rgb, frame.t_s)
+            if placed is not None and placed != main.box:
+                follower.place(square(main.box), frame.rgb)
+            placed, shape = main.box, frame.rgb.shape
+            crop = AreaCrop(follower.along, size, shape)
+        else:
+            followed = placed = None
         if crop is None:
             yield Seen(frame.t_s, np.zeros((size, size, 3), np.float32), (0, 0, 0, 0), False, None, None)
             continue

@@ -17,6 +17,8 @@ from .crop import AreaCrop, Box
 SETTLE_S = 1.5  # a new box of the detector is taken over in this time: its jitter becomes a slow drift
 _NEAR = 1.0  # cells: a face that is expected this near to its place in the crop needs no other crop
 _FAR = 3  # times the reach of one step: a face that seems to be farther from its box than this is lost
+_SHORTEST_S = 1 / 45  # a pace over less time than this is mostly noise of motion and timestamps
+_LONGEST_S = 1 / 15  # nobody keeps his pace for longer
 _BLUR_CELLS = 32  # a picture of so many cells is blurred once before its gradients are taken
 
 
@@ -67,7 +69,9 @@ class Follower:
             return  # this frame was seen
         self._rest = self._rest - math.expm1(-past_s / SETTLE_S) * (self._goal - self._rest)
         before = self.moved
-        expected = before + self._pace * past_s / self.cell_px
+        farthest = reach(self.size)
+        ahead = self._pace * min(past_s, _LONGEST_S) / self.cell_px
+        expected = before + np.clip(ahead, -farthest, farthest)
         if np.abs(expected - self._ahead).max() > _NEAR:
             self._ahead = expected
             x, y, side, _ = self._placed
@@ -75,10 +79,9 @@ class Follower:
             self._crop = AreaCrop((x + float(right), y + float(down), side, side), self.size, rgb.shape)
         self.picture = self._crop.mean(rgb)
         cells = self._solve @ (_luma(self.picture).reshape(-1) - self._reference)
-        farthest = reach(self.size)
         self.shift = np.clip(cells, -farthest, farthest).astype(float)
         self.shift = np.clip(self.moved, -_FAR * farthest, _FAR * farthest) - self._ahead
-        self._pace = (self.moved - before) * self.cell_px / past_s
+        self._pace = (self.moved - before) * self.cell_px / max(past_s, _SHORTEST_S)
 
     def place(self, box: Box, rgb: ByteArray) -> None:
         """Take the detector's new box in this frame, which was seen before."""

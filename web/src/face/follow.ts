@@ -8,6 +8,8 @@ import { AreaCrop } from "./crop";
 const SETTLE_S = 1.5; // a new box of the detector is taken over in this time: its jitter becomes a slow drift
 const NEAR = 1; // cells: a face that is expected this near to its place in the crop needs no other crop
 const FAR = 3; // times the reach of one step: a face that seems to have gone farther since its box was placed is lost
+const SHORTEST_S = 1 / 45; // a pace over less time than this is mostly noise of motion and timestamps
+const LONGEST_S = 1 / 15; // nobody keeps his pace for longer
 const BLUR_CELLS = 32; // a picture of so many cells is blurred once before its gradients are taken
 const RIDGE = [1e-3, 1e-3, 1e-6, 1e-6] as const; // of shift right, shift down, gain, level
 
@@ -83,8 +85,11 @@ export class Follower {
     this.settle(-Math.expm1(-pastS / SETTLE_S));
     const { cellPx } = this;
     const before = this.moved;
-    const right = before[0] + (this.pacePxS[0] * pastS) / cellPx; // expected
-    const down = before[1] + (this.pacePxS[1] * pastS) / cellPx;
+    const farthest = reach(this.size);
+    const expected = (axis: 0 | 1): number =>
+      before[axis] + clip((this.pacePxS[axis] * Math.min(pastS, LONGEST_S)) / cellPx, -farthest, farthest);
+    const right = expected(0);
+    const down = expected(1);
     if (Math.max(Math.abs(right - this.ahead[0]), Math.abs(down - this.ahead[1])) > NEAR) {
       const [x, y, side] = this.placed;
       this.ahead = [right, down];
@@ -93,7 +98,8 @@ export class Follower {
     this.picture = this.crop.mean(frame);
     this.shift = this.found();
     const after = this.moved;
-    this.pacePxS = [((after[0] - before[0]) * cellPx) / pastS, ((after[1] - before[1]) * cellPx) / pastS];
+    const scale = cellPx / Math.max(pastS, SHORTEST_S);
+    this.pacePxS = [(after[0] - before[0]) * scale, (after[1] - before[1]) * scale];
   }
 
   /** Take the detector's new box in this frame, which was seen before. */
