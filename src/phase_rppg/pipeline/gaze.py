@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from .result import FaceResult, Result
 from .session import Session
 
 _ENOUGH = 300
+_PLACES = 32  # frames: more than a network is asked about at once
 NEAR_S = 0.3  # a mask this far from a moment still belongs to it
 
 
@@ -135,17 +137,20 @@ class _Record:
     def __init__(self) -> None:
         self.frame_times: list[float] = []
         self._rows: dict[int, list[tuple[float, FloatArray, Box, FloatArray]]] = {}
+        # Where each face was in the last frames: a network answers for several pictures at once.
+        self._places: dict[int, deque[tuple[float, Box, FloatArray]]] = {}
 
     def take(self, session: Session, frame: Frame) -> None:
         self.frame_times.append(frame.t_s)
         for person in session.present:
+            places = self._places.setdefault(person.track.id, deque(maxlen=_PLACES))
+            places.append((frame.t_s, person.meter.box, _as_share(person.meter.skin)))
             masks = person.model.take() if isinstance(person.model, Looker) else []
-            if not masks:
-                continue
             rows = self._rows.setdefault(person.track.id, [])
-            box, share = person.meter.box, _as_share(person.meter.skin)
             for tick, mask in enumerate(masks, person.answered - len(masks)):
-                rows.append((person.clock.time_s(tick), mask.astype(np.float16), box, share))
+                t_s = person.clock.time_s(tick)
+                _, box, share = min(places, key=lambda place: abs(place[0] - t_s))
+                rows.append((t_s, mask.astype(np.float16), box, share))
 
     def gazes(self) -> dict[int, Gaze]:
         found = {}

@@ -23,8 +23,8 @@ MODEL_SPREAD_BPM = 5.0  # "the same rate" for `support`, as P(|error| ≤ 5 bpm)
 class TrackModel:
     """How strongly a spectrum speaks, and how fast a heart may change."""
 
-    sharpness: float = 6.0  # exponent of the evidence of one whole window
-    drift_bpm: float = 1.5  # typical change of the rate in one second
+    sharpness: float = 12.0  # exponent of the evidence of one whole window
+    drift_bpm: float = 4.0  # typical change of the rate in one second
     jump: float = 1e-3  # chance per second that the path starts anew anywhere
     memory_s: float = 10.0  # windows that overlap share evidence: a step of s seconds counts s / memory_s
 

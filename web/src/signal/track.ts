@@ -14,7 +14,7 @@ export interface TrackModel {
   readonly memoryS: number;
 }
 
-export const MODEL: TrackModel = { sharpness: 6, driftBpm: 1.5, jump: 1e-3, memoryS: 10 };
+export const MODEL: TrackModel = { sharpness: 12, driftBpm: 4, jump: 1e-3, memoryS: 10 };
 
 /** The rate of one window within its path. */
 export interface Tracked {
