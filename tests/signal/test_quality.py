@@ -79,6 +79,9 @@ def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
         np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid
     )
     assert quality.lamp(skin, late, 72) < 0.15
+    assert quality.in_phase(skin, late, 72) < 0.15
+    assert quality.in_phase(skin, skin, 72) == pytest.approx(1)
+    assert quality.in_phase(skin, coloured(0, 0, 0), 72) == 0
 
 
 def test_blood_takes_little_red_and_a_lamp_takes_all_colours() -> None:

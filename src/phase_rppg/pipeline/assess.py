@@ -73,7 +73,8 @@ def _background(window: Window, bpm: float, amplitude: float) -> float:
     if trace is None or not trace.valid.any():
         return 0.0
     relative = trace.values / np.maximum(_mean_colour(trace), 1.0)
-    return quality.shared_line(relative, trace.fps, bpm, trace.valid, full_scale=max(amplitude, 1e-6))
+    line = quality.shared_line(relative, trace.fps, bpm, trace.valid, full_scale=max(amplitude, 1e-6))
+    return line * quality.in_phase(window.skin, trace, bpm)
 
 
 def _lamp(window: Window, bpm: float) -> float:

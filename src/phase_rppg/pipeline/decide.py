@@ -13,6 +13,9 @@ from ..signal.rate import BAND_HZ, Peak
 from ..types import Estimate, NoReading, Quality, Reading, Reason
 from .calibrated import Calibration, load
 
+# A skin that changes by this share is no photo. Beyond it, strength tells of light and compression, which are
+# other in life than in the worlds of the calibration, and nothing of blood.
+_PLAIN_AMPLITUDE = 5e-4
 _MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 
@@ -25,7 +28,7 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "snr_db": quality.snr_db,
         "share": peak.power,
         "log_sigma": math.log10(max(peak.sigma_bpm, 1e-3)),
-        "log_amplitude": math.log10(max(quality.amplitude, 1e-6)),
+        "log_amplitude": math.log10(min(max(quality.amplitude, 1e-6), _PLAIN_AMPLITUDE)),
         "background": quality.background,
         "motion": quality.motion,
         "support": quality.support,

@@ -55,6 +55,13 @@ def lamp(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
     return _in_step(lit, seen, 0.0)
 
 
+def in_phase(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
+    """0–1: how far the background's line at `bpm` goes up and down together with the skin's."""
+    lit, seen = _relative_phasors(background, bpm), _relative_phasors(skin, bpm)
+    size = float(np.linalg.norm(lit) * np.linalg.norm(seen))
+    return max(float((lit * seen.conj()).real.sum()) / size, 0.0) if size > 0 else 0.0
+
+
 def red(trace: RgbTrace, bpm: float) -> float:
     """Relative red over green at `bpm`, as far as it is in step with green: −1 to 2.
 

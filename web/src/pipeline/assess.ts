@@ -4,7 +4,7 @@ import * as chrom from "../methods/chrom";
 import * as pos from "../methods/pos";
 import { any, column, median } from "../signal/arrays";
 import { withoutMotion } from "../signal/motion";
-import { colourfulness, lamp, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
+import { colourfulness, inPhase, lamp, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
 import { type Peak, spectralPeak } from "../signal/rate";
 import type { Tracked } from "../signal/track";
 import type { Quality, RgbTrace, Waveform } from "../types";
@@ -64,7 +64,8 @@ function background(window: Window, bpm: number, amplitude: number): number {
   if (trace === null || !any(trace.valid)) return 0;
   const level = meanColour(trace).map((value) => Math.max(value, 1));
   const relative = trace.values.map((value, i) => value / level[i % 3]);
-  return sharedLine(relative, 3, trace.fps, bpm, trace.valid, Math.max(amplitude, 1e-6));
+  const line = sharedLine(relative, 3, trace.fps, bpm, trace.valid, Math.max(amplitude, 1e-6));
+  return line * inPhase(window.skin, trace, bpm);
 }
 
 function light(window: Window, bpm: number): number {

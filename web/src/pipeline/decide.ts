@@ -5,6 +5,7 @@ import { BAND_HZ, type Peak } from "../signal/rate";
 import type { Quality, Reading, Reason } from "../types";
 import type { Calibration } from "./calibrated";
 
+const PLAIN_AMPLITUDE = 5e-4; // a skin that changes by this share is no photo; more says nothing of blood
 const MOST = 0.5; // a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 /** The terms of the logistic model; their names are the keys of the data files. */
@@ -13,7 +14,7 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     snr_db: quality.snr_db,
     share: peak.power,
     log_sigma: Math.log10(Math.max(peak.sigmaBpm, 1e-3)),
-    log_amplitude: Math.log10(Math.max(quality.amplitude, 1e-6)),
+    log_amplitude: Math.log10(clip(quality.amplitude, 1e-6, PLAIN_AMPLITUDE)),
     background: quality.background,
     motion: quality.motion,
     support: quality.support,

@@ -28,6 +28,13 @@ export function lamp(skin: RgbTrace, background: RgbTrace, bpm: number): number 
   return inStep(relativePhasors(background, bpm), relativePhasors(skin, bpm), 0);
 }
 
+/** 0–1: how far the background's line at `bpm` goes up and down together with the skin's. */
+export function inPhase(skin: RgbTrace, background: RgbTrace, bpm: number): number {
+  const [lit, seen] = [relativePhasors(background, bpm), relativePhasors(skin, bpm)];
+  const size = Math.sqrt(dot(lit, lit) * dot(seen, seen));
+  return size > 0 ? Math.max(dot(lit, seen) / size, 0) : 0;
+}
+
 /** Relative red over green at `bpm`, as far as it is in step with green: about 0.4 for blood, 1 for light and motion. */
 export function red(trace: RgbTrace, bpm: number): number {
   const [redLine, greenLine] = relativePhasors(trace, bpm);
@@ -97,10 +104,13 @@ function relativePhasors(trace: RgbTrace, bpm: number): Phasor[] {
   });
 }
 
+/** The real part of the product of two lists of phasors, the second conjugated. */
+function dot(a: readonly Phasor[], b: readonly Phasor[]): number {
+  return a.reduce((total, [real, imaginary], i) => total + real * b[i][0] + imaginary * b[i][1], 0);
+}
+
 /** The part of `other` that goes with `line`, as a multiple of it; `least` to 2. */
 function inStep(other: readonly Phasor[], line: readonly Phasor[], least: number): number {
-  const dot = (a: readonly Phasor[], b: readonly Phasor[]): number =>
-    a.reduce((total, [real, imaginary], i) => total + real * b[i][0] + imaginary * b[i][1], 0);
   const power = dot(line, line);
   return clip(power > 0 ? dot(other, line) / power : 0, least, 2);
 }
