@@ -24,7 +24,7 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-SAFETY_ODDS = 6.0  # how much more alive than those that were seen the next photo may look
+SAFETY_ODDS = 3.0  # how much more alive than those that were seen the next photo may look
 MIN_P_OK = 0.95  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
