@@ -17,15 +17,15 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..pipeline.calibrated import Calibration, Feature, Limits
-from ..pipeline.decide import features, grey
+from ..pipeline.decide import features, off_colour
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
 
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-SAFETY_ODDS = 3.0  # how much more alive than those that were seen the next photo may look
-MIN_P_OK = 0.95  # a window alone shows a pulse if it is at least this likely right
+SAFETY_ODDS = 2.0  # how much more alive than those that were seen the next photo may look
+MIN_P_OK = 0.92  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
@@ -36,11 +36,12 @@ MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
 # Which way a feature can speak: clearer is better, shared with light or motion is worse.
 SIGNS = {
     "snr_db": 1, "share": 1, "log_sigma": -1, "log_amplitude": 1, "background": -1, "motion": -1,
-    "support": 1, "agreement": 1, "visible_db": 1, "lamp": -1, "grey": -1,
+    "support": 1, "agreement": 1, "visible_db": 1, "lamp": -1, "off_colour": -1,
 }  # fmt: skip
 _STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
 _SLACK = 0.5  # a limit lies this far beyond the last window that was right
+_COLOUR_SLACK = 0.1  # where colour is asked: lamps begin near the last blood
 _CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
 
 
@@ -272,13 +273,14 @@ def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
         min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
         min_colourfulness=least("colourfulness"),
         max_background=most("background"), max_motion=most("motion"),
-        max_grey=_beyond([grey(q) for q in good]),
+        max_off_colour=_beyond([off_colour(q) for q in good], _COLOUR_SLACK),
     )  # fmt: skip
 
 
-def _beyond(values: Sequence[float]) -> float:
-    """Half of the way from the largest of these to 1."""
-    return round(1 - _SLACK * (1 - float(np.quantile(values, _CLIP[1]))), 4)
+def _beyond(values: Sequence[float], slack: float = _SLACK) -> float:
+    """A part of the way from the largest of these to 1."""
+    largest = float(np.quantile(values, _CLIP[1]))
+    return round(largest + slack * (1 - largest), 4)
 
 
 def _within(q: Quality, limits: Limits) -> bool:
@@ -289,7 +291,7 @@ def _within(q: Quality, limits: Limits) -> bool:
         and q.colourfulness >= limits.min_colourfulness
         and q.background <= limits.max_background
         and q.motion <= limits.max_motion
-        and grey(q) <= limits.max_grey
+        and off_colour(q) <= limits.max_off_colour
         and q.coverage >= limits.min_coverage
         and q.fps >= limits.min_fps
         and q.max_gap_s <= limits.max_gap_s

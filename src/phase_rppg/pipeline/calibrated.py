@@ -40,7 +40,7 @@ class Limits:
     min_colourfulness: float
     max_background: float
     max_motion: float
-    max_grey: float
+    max_off_colour: float
 
 
 @dataclass(frozen=True, slots=True)

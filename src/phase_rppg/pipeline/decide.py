@@ -16,6 +16,7 @@ from .calibrated import Calibration, load
 # A skin that changes by this share is no photo. Beyond it, strength tells of light and compression, which are
 # other in life than in the worlds of the calibration, and nothing of blood.
 _PLAIN_AMPLITUDE = 5e-4
+_BLOOD_RED = 0.43  # red over green of the blood-volume signature of de Haan and van Leest (2014): 0.33 / 0.77
 _MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 
@@ -35,7 +36,7 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "agreement": quality.agreement,
         "visible_db": quality.visible_db,
         "lamp": quality.lamp,
-        "grey": grey(quality),
+        "off_colour": off_colour(quality),
     }
 
 
@@ -82,9 +83,14 @@ def is_sure(reading: Reading, method: str) -> bool:
     return reading.p_ok >= load(method).threshold
 
 
-def grey(quality: Quality) -> float:
-    """Red over green in the line, at the least: blood colours, a lamp does not; noise blurs a faint line."""
-    return max(quality.red - 2 * 10 ** (-quality.visible_db / 20), 0.0)
+def off_colour(quality: Quality) -> float:
+    """How far red over green of the line is from that of blood, at the least: noise blurs a faint line.
+
+    Blood has about 0.4 and so a little of it, the noise taken off. A lamp has 1; where red goes against
+    green, something moves.
+    """
+    away = _BLOOD_RED + abs(quality.red - _BLOOD_RED)
+    return max(away - 2 * 10 ** (-quality.visible_db / 20), 0.0)
 
 
 def distrust(reading: Reading) -> NoReading:
@@ -115,10 +121,15 @@ def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | 
         (q.luma < limits.min_luma, Reason.TOO_DARK),
         (q.clipped > limits.max_clipped, Reason.CLIPPED),
         (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
-        (grey(q) > limits.max_grey, Reason.LIGHT_FLICKER),
+        (off_colour(q) > limits.max_off_colour, _colour_of(q)),
         (q.background > limits.max_background or q.motion > limits.max_motion, _why(q)),
     )
     return next((reason for failed, reason in checks if failed), None)
+
+
+def _colour_of(q: Quality) -> Reason:
+    """What a line whose colour is not that of blood may be."""
+    return Reason.LIGHT_FLICKER if q.red > _BLOOD_RED else Reason.NO_PULSE
 
 
 def _why(q: Quality) -> Reason:

@@ -21,7 +21,7 @@ export interface Limits {
   readonly min_colourfulness: number;
   readonly max_background: number;
   readonly max_motion: number;
-  readonly max_grey: number;
+  readonly max_off_colour: number;
 }
 
 /** The gate of one family of methods, as the JSON file has it. */

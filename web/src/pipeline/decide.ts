@@ -6,6 +6,7 @@ import type { Quality, Reading, Reason } from "../types";
 import type { Calibration } from "./calibrated";
 
 const PLAIN_AMPLITUDE = 5e-4; // a skin that changes by this share is no photo; more says nothing of blood
+const BLOOD_RED = 0.43; // red over green of the blood-volume signature of de Haan and van Leest (2014)
 const MOST = 0.5; // a cause is named when it shows most of the line; it decides only the word, not the refusal
 
 /** The terms of the logistic model; their names are the keys of the data files. */
@@ -21,7 +22,7 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     agreement: quality.agreement,
     visible_db: quality.visible_db,
     lamp: quality.lamp,
-    grey: grey(quality),
+    off_colour: offColour(quality),
   };
 }
 
@@ -58,9 +59,9 @@ export function probability(peak: Peak, quality: Quality, calibration: Calibrati
   return 1 / (1 + Math.exp(-clip(logit, -30, 30)));
 }
 
-/** Red over green in the line, at the least: blood colours, a lamp does not; noise blurs a faint line. */
-function grey(q: Quality): number {
-  return Math.max(q.red - 2 * 10 ** (-q.visible_db / 20), 0);
+/** How far red over green of the line is from that of blood, at the least: noise blurs a faint line. */
+function offColour(q: Quality): number {
+  return Math.max(BLOOD_RED + Math.abs(q.red - BLOOD_RED) - 2 * 10 ** (-q.visible_db / 20), 0);
 }
 
 /** What makes a window unusable whatever its line looks like, the most basic first. */
@@ -75,7 +76,7 @@ function unfit(q: Quality, durationS: number, { limits }: Calibration): Reason |
     [q.luma < limits.min_luma, "TOO_DARK"],
     [q.clipped > limits.max_clipped, "CLIPPED"],
     [q.colourfulness < limits.min_colourfulness, "NO_COLOUR"],
-    [grey(q) > limits.max_grey, "LIGHT_FLICKER"],
+    [offColour(q) > limits.max_off_colour, q.red > BLOOD_RED ? "LIGHT_FLICKER" : "NO_PULSE"],
     [q.background > limits.max_background || q.motion > limits.max_motion, why(q)],
   ];
   return checks.find(([failed]) => failed)?.[1] ?? null;
