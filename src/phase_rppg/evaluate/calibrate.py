@@ -3,7 +3,7 @@ limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
 1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, a face has to be sure by 80 % or more once, and for a while after that no
+5 % of the shown numbers are wrong, a face has to be sure by 92 % or more once, and for a while after that no
 number is shown that is more likely wrong than right.
 """
 
