@@ -41,7 +41,7 @@ SIGNS = {
 _STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
 _SLACK = 0.5  # a limit lies this far beyond the last window that was right
-_COLOUR_SLACK = 0.1  # where colour is asked: lamps begin near the last blood
+_COLOUR_SLACK = 1 / 3  # where colour is asked: lamps begin nearer to the last blood
 _CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
 
 
