@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..fileio import atomic_path, dump_json, read_json, write_json
 from ..types import FloatArray
 
-VERSION = 1  # raised whenever the same plan would give other numbers: training, reading, comparing
+VERSION = 2  # raised whenever the same plan would give other numbers: training, reading, comparing
 
 
 def key_of(facts: Mapping[str, Any]) -> str:
