@@ -48,7 +48,6 @@ def follow(video: FrameSource, size: int, detector: Detector | None = None) -> I
     tracker = Tracker()
     main: Track | None = None
     followed: tuple[Track, Follower] | None = None
-    placed: Box | None = None
     shape: tuple[int, ...] = ()
     crop: AreaCrop | None = None
     for frame in video.frames():
@@ -59,14 +58,10 @@ def follow(video: FrameSource, size: int, detector: Detector | None = None) -> I
         if present and main is not None:
             if followed is None or followed[0] is not main or shape != frame.rgb.shape:
                 followed = (main, Follower(square(main.box), CROP_PX, frame.rgb, frame.t_s))
-            follower = followed[1]
-            follower.see(frame.rgb, frame.t_s)
-            if placed is not None and placed != main.box:
-                follower.place(square(main.box), frame.rgb)
-            placed, shape = main.box, frame.rgb.shape
-            crop = AreaCrop(follower.along, size, shape)
+            shape = frame.rgb.shape
+            crop = AreaCrop(followed[1].go(square(main.box), frame.rgb, frame.t_s), size, shape)
         else:
-            followed = placed = None
+            followed = None
         if crop is None:
             yield Seen(frame.t_s, np.zeros((size, size, 3), np.float32), (0, 0, 0, 0), False, None, None)
             continue

@@ -89,6 +89,13 @@ class Follower:
         self._goal = _centre_and_side(box) - np.append(self._path, 0.0)
         self._refer(box, rgb)
 
+    def go(self, box: Box, rgb: ByteArray, t_s: float) -> Box:
+        """See the next frame, in which the detector's box is this one; gives the square that goes along."""
+        self.see(rgb, t_s)
+        if box != self._placed:
+            self.place(box, rgb)
+        return self.along
+
     @property
     def along(self) -> Box:
         """The square that goes with the face, in the frame that was seen last."""

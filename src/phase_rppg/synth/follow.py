@@ -66,23 +66,18 @@ def cut_out(
     spec: CropSpec, pictures: Iterable[ByteArray], where: FloatArray, t_s: FloatArray, size: int
 ) -> FloatArray:
     """(T,size,size,3) the face in each frame, 0–255, as the measuring pipeline cuts it."""
-    crops = np.empty((len(where), size, size, 3), np.float32)
+    crops = []
     follower: Follower | None = None
-    last: Box | None = None
     crop: AreaCrop | None = None
-    for k, rgb in zip(range(len(where)), pictures, strict=False):
-        box, time_s = box_of(where[k]), float(t_s[k])
+    for rgb, centre_and_side, time_s in zip(pictures, where, t_s.tolist(), strict=True):
+        box = box_of(centre_and_side)
         if spec.along:
-            if follower is None:
-                follower = Follower(box, CROP_PX, rgb, time_s)
-            follower.see(rgb, time_s)
-            if last is not None and box != last:
-                follower.place(box, rgb)
-            last, box = box, follower.along
+            follower = follower or Follower(box, CROP_PX, rgb, time_s)
+            box = follower.go(box, rgb, time_s)
         if crop is None or crop.box != box:
             crop = AreaCrop(box, size, rgb.shape)
-        crops[k] = crop.mean(rgb)
-    return crops
+        crops.append(crop.mean(rgb))
+    return np.stack(crops)
 
 
 def box_of(centre_and_side: FloatArray) -> Box:
