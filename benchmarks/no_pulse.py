@@ -56,8 +56,8 @@ def main() -> None:
     given = parser.parse_args()
     methods, worlds = list(given.method or METHODS), list(given.world or WORLDS)
     found = observe_worlds(
-        worlds, given.n, methods, seed=given.seed, seconds=given.seconds, workers=given.workers,
-        cache=given.cache,
+        dict.fromkeys(worlds, given.n), methods,
+        seed=given.seed, seconds=given.seconds, workers=given.workers, cache=given.cache,
     )  # fmt: skip
     words = f"--n {given.n} --seconds {given.seconds:g} --seed {given.seed}"
     document = {

@@ -8,10 +8,12 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import typer
 
 from phase_rppg import infer
+from phase_rppg.cli.calibrate import recordings_of
 from phase_rppg.errors import ArgumentError, InputError
-from phase_rppg.evaluate import calibrate
+from phase_rppg.evaluate import calibrate, observe
 from phase_rppg.evaluate.observe import from_json, replay
 from phase_rppg.pipeline import calibrated
 from phase_rppg.pipeline.decide import decide, probability
@@ -154,3 +156,20 @@ def test_the_shipped_gate_was_made_with_the_shipped_weights() -> None:
     made_with = calibrated.load(model.manifest.name).provenance["weights_sha256"]
     assert made_with == model.manifest.sha256
     assert model.manifest.calibration == calibrated.family(model.manifest.name)
+
+
+def test_each_world_is_watched_as_often_as_asked(monkeypatch) -> None:
+    monkeypatch.setattr(observe, "_watch", lambda job: {"pos": [(job.world, job.index)]})
+    found = observe.observe_worlds({"photo": 3, "studio": 1}, ["pos"], seed=0, seconds=10.0, workers=0)
+    assert sorted(found["pos"]) == [("photo", 0), ("photo", 1), ("photo", 2), ("studio", 0)]
+
+
+@pytest.mark.parametrize(("words", "meant"), [("photo", ("photo", 12)), ("photo:36", ("photo", 36))])
+def test_a_world_may_name_its_number_of_recordings(words: str, meant: tuple[str, int]) -> None:
+    assert recordings_of(words, 12) == meant
+
+
+@pytest.mark.parametrize("words", ["photo:", "photo:0", "photo:-1", "photo:many", "photo:2.5"])
+def test_a_number_of_recordings_that_is_none_is_a_usage_error(words: str) -> None:
+    with pytest.raises(typer.BadParameter, match="photo:24"):
+        recordings_of(words, 12)

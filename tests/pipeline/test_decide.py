@@ -132,7 +132,7 @@ def test_every_answer_is_finite_and_ordered(
 @pytest.mark.parametrize("family", CALIBRATIONS)
 def test_every_feature_of_the_files_exists_and_the_files_name_their_command(family: str) -> None:
     calibration = calibrated.load(family)
-    assert set(calibration.features) <= set(features(PEAK, GOOD))
+    assert set(calibration.features) == set(calibrated.TERMS) == set(features(PEAK, GOOD))
     assert "phase calibrate" in calibration.provenance["command"]
     assert 0.5 <= calibration.kept_threshold <= calibration.threshold < 1
     assert calibration.memory_s > 0
@@ -148,3 +148,12 @@ def test_a_file_survives_writing_and_a_broken_one_is_refused(tmp_path) -> None:
     write_json(tmp_path / "broken.json", broken)
     with pytest.raises(InputError, match="phase calibrate"):
         calibrated.read(tmp_path / "broken.json")
+
+
+def test_a_file_whose_terms_are_of_another_version_is_refused_by_their_names(tmp_path) -> None:
+    calibrated.write(tmp_path / "pos.json", calibrated.load("pos"))
+    older = read_json(tmp_path / "pos.json")
+    older["features"]["light_db"] = older["features"].pop("lamp")
+    write_json(tmp_path / "older.json", older)
+    with pytest.raises(InputError, match=r"another version: lamp, light_db.*phase calibrate"):
+        calibrated.read(tmp_path / "older.json")

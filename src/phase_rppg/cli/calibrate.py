@@ -13,8 +13,10 @@ NAME = "calibrate"
 def command(
     out: Path = typer.Argument(..., metavar="OUT", help="Folder for the files, one per family of methods."),
     methods: list[str] = typer.Option(["pos"], "--method", "-m", help="Method or network; may be repeated."),
-    worlds: list[str] = typer.Option([], "--world", "-w", help="World to watch; without it, all of them."),
-    count: int = typer.Option(12, "--n", min=1, help="Recordings per world."),
+    worlds: list[str] = typer.Option(
+        [], "--world", "-w", metavar="NAME[:N]", help="World to watch, and how often; without it, all."
+    ),
+    count: int = typer.Option(12, "--n", min=1, help="Recordings of each world that names no number."),
     seconds: float = typer.Option(20.0, "--seconds", min=10.0, help="Length of each recording."),
     seed: int = typer.Option(2024, "--seed", help="Seed of the worlds."),
     workers: int = typer.Option(1, "--workers", min=1, help="Processes."),
@@ -27,7 +29,7 @@ def command(
     most 5 % of the shown numbers off by more than 5 bpm), the interval and the limits. The files name this
     command.
 
-    Example: `phase calibrate calibration --method pos --n 12`
+    Example: `phase calibrate calibration --method pos --world studio --world photo:24`
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -37,18 +39,17 @@ def command(
     from ..pipeline import calibrated
     from ..pipeline.api import Order
 
-    chosen = worlds or synth.names()
-    for world in chosen:
+    recordings = dict(recordings_of(world, count) for world in worlds or synth.names())
+    for world in recordings:
         synth.load(world)
     for method in methods:
         Order(method, gated=False).config()  # a wrong name is refused before anything is filmed
     console = Console(highlight=False)
     quiet = not sys.stderr.isatty()
     with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
-        task = bar.add_task("filming and measuring", total=count * len(chosen))
+        task = bar.add_task("filming and measuring", total=sum(recordings.values()))
         observed = observe.observe_worlds(
-            chosen,
-            count,
+            recordings,
             methods,
             seed=seed,
             seconds=seconds,
@@ -58,12 +59,12 @@ def command(
             on_done=lambda: bar.advance(task),
         )
     for method in methods:
-        words = [f"--method {method}", *(f"--world {world}" for world in chosen), f"--n {count}"]
+        words = [f"--method {method}", *(f"--world {world}:{n}" for world, n in recordings.items())]
         words += [f"--seconds {seconds:g}", f"--seed {seed}"]
         provenance = {
             "command": " ".join(["phase calibrate OUT", *words]),
             "seed": seed,
-            "worlds": list(chosen),
+            "worlds": recordings,
         }
         family = calibrated.family(method)
         if family == calibrated.NETWORKS:
@@ -78,3 +79,11 @@ def command(
             f"{100 * facts['false_readings']:.2f} % of those without, "
             f"error of shown {facts['mae_bpm_of_shown']} bpm → {out / f'{family}.json'}"
         )
+
+
+def recordings_of(words: str, count: int) -> tuple[str, int]:
+    """What `NAME` or `NAME:N` asks for."""
+    name, colon, number = words.partition(":")
+    if colon and not (number.isdecimal() and int(number) >= 1):
+        raise typer.BadParameter(f"{words}: a world, or a world and a number of recordings like photo:24")
+    return name, int(number or count)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..pipeline.calibrated import Calibration, Feature, Limits
+from ..pipeline.calibrated import TERMS, Calibration, Feature, Limits
 from ..pipeline.decide import features, off_colour
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
@@ -33,11 +33,6 @@ INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is th
 LEAST_FLOOR_BPM = 0.5
 # What a window must have to be judged at all.
 MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
-# Which way a feature can speak: clearer is better, shared with light or motion is worse.
-SIGNS = {
-    "snr_db": 1, "share": 1, "log_sigma": -1, "log_amplitude": 1, "background": -1, "motion": -1,
-    "support": 1, "agreement": 1, "visible_db": 1, "lamp": -1, "off_colour": -1,
-}  # fmt: skip
 _STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
 _SLACK = 0.5  # a limit lies this far beyond the last window that was right
@@ -79,7 +74,7 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     low, high = np.quantile(table, _CLIP[0], axis=0), np.quantile(table, _CLIP[1], axis=0)
     clipped = np.clip(table, low, high)
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
-    weights, bias = fit_logistic((clipped - mean) / std, right, [SIGNS[name] for name in names])
+    weights, bias = fit_logistic((clipped - mean) / std, right, [TERMS[name] for name in names])
     floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
         family=family,
@@ -178,7 +173,7 @@ def _out_of_fold(
 ) -> FloatArray:
     """p_ok of every window by a model that never saw its recording."""
     names, table = _table(observed)
-    signs = [SIGNS[name] for name in names]
+    signs = [TERMS[name] for name in names]
     unique = sorted(set(groups.tolist()))
     fold_of = {group: i % folds for i, group in enumerate(unique)}
     fold = np.array([fold_of[g] for g in groups])

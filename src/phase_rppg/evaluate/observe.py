@@ -66,8 +66,7 @@ def observe(
 
 
 def observe_worlds(
-    world_names: Sequence[str],
-    count: int,
+    recordings: Mapping[str, int],
     methods: Sequence[str],
     *,
     seed: int,
@@ -77,15 +76,16 @@ def observe_worlds(
     cache: Path | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Observed]]:
-    """Every window of `count` recordings of each world, by each method; the same for any number of workers.
+    """Every window of so many recordings of each world, by each method; the same for any number of workers.
 
     `alone` watches networks without a second method at their side. With `cache` (a folder) what was watched
     is kept there, and an interrupted run goes on where it stopped.
     """
     jobs = [
         _Job(name, seed, index, tuple(methods), seconds, alone, cache)
-        for index in range(count)
-        for name in world_names
+        for index in range(max(recordings.values(), default=0))
+        for name, count in recordings.items()
+        if index < count
     ]
     found: dict[str, list[Observed]] = {method: [] for method in methods}
     for windows in in_order(_watch, jobs, workers):

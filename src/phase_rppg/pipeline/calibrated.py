@@ -13,6 +13,12 @@ from ..errors import InputError
 from ..fileio import read_json, write_json
 
 NETWORKS = "network"  # the family of every method that is not one file of `methods`
+# The terms of the gate's model, and which way each can speak: clearer is better, shared with light or motion
+# is worse.
+TERMS = {
+    "snr_db": 1, "share": 1, "log_sigma": -1, "log_amplitude": 1, "background": -1, "motion": -1,
+    "support": 1, "agreement": 1, "visible_db": 1, "lamp": -1, "off_colour": -1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,9 @@ def read(path: Path) -> Calibration:
     """Read and check a calibration file."""
     data = read_json(path)
     try:
+        strange = sorted(set(data["features"]) ^ set(TERMS))
+        if strange:
+            raise ValueError(f"its terms are of another version: {', '.join(strange)}")
         return Calibration(
             family=str(data["family"]),
             threshold=float(data["threshold"]),
