@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from phase_rppg import infer
 from phase_rppg.errors import RecipeError
 from phase_rppg.train.recipe import from_dict, load
 
@@ -71,3 +74,9 @@ def test_missing_tables_and_files_are_named() -> None:
 
 def test_the_tiny_recipe_of_these_tests_is_valid() -> None:
     assert tiny().network["name"] == TINY["network"]["name"]
+
+
+def test_the_shipped_weights_were_made_by_the_recipe_that_comes_along() -> None:
+    made_by = infer.load("phasenet-stream").manifest.training
+    assert made_by["recipe"] == json.loads(json.dumps(load("stream").to_dict()))
+    assert made_by["clips_seen"] >= 40_000
