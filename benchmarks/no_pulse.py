@@ -30,7 +30,7 @@ def figures(found: dict[str, list[Observed]], worlds: list[str]) -> dict[str, An
     for method, observed in found.items():
         by_world: dict[str, list[bool]] = {world: [] for world in worlds}
         for o, reading in zip(observed, replay(observed, method), strict=True):
-            by_world[o.group.split("/")[0]].append(isinstance(reading, Estimate))
+            by_world[o.world].append(isinstance(reading, Estimate))
         shown = sum(map(sum, by_world.values()))
         share = shown / max(len(observed), 1)
         table[method] = {

@@ -3,7 +3,7 @@ limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
 1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, a face has to be sure by 92 % or more once, and for a while after that no
+5 % of the shown numbers are wrong, a face has to be sure by 90 % or more once, and for a while after that no
 number is shown that is more likely wrong than right.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..pipeline.calibrated import TERMS, Calibration, Feature, Limits
+from ..pipeline.calibrated import NETWORKS, TERMS, Calibration, Feature, Limits
 from ..pipeline.decide import features, off_colour
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
@@ -24,8 +24,11 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-SAFETY_ODDS = 2.0  # how much more alive than those that were seen the next photo may look
-MIN_P_OK = 0.92  # a window alone shows a pulse if it is at least this likely right
+# How much more alive than those that were seen the next photo may look. What a network reads is also seen by
+# POS, from other pixels; the second opinion of a classical method comes from the very same colours.
+SAFETY_ODDS = {NETWORKS: 1.0}
+SAFETY_ODDS_OF_METHODS = 2.0
+MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
@@ -51,6 +54,10 @@ class Observed:
     end_s: float = 0.0  # of the window, within its recording
 
     @property
+    def world(self) -> str:
+        return self.group.split("/")[0]
+
+    @property
     def right(self) -> bool:
         return self.truth_bpm is not None and abs(self.peak.bpm - self.truth_bpm) <= WITHIN_BPM
 
@@ -63,8 +70,9 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
             "observed", f"{len(observed)} windows, {right.sum()} right", "some right, some wrong"
         )
     without = sum(o.truth_bpm is None for o in observed)
+    odds = SAFETY_ODDS.get(family, SAFETY_ODDS_OF_METHODS)
     judged = max(
-        (_judge(observed, limits, without) for limits in _candidates(_limits(observed, right))),
+        (_judge(observed, limits, without, odds) for limits in _candidates(_limits(observed, right))),
         key=lambda found: found.shown_right,
     )
     limits, usable, shown = judged.limits, judged.usable, judged.shown
@@ -74,7 +82,9 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     low, high = np.quantile(table, _CLIP[0], axis=0), np.quantile(table, _CLIP[1], axis=0)
     clipped = np.clip(table, low, high)
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
-    weights, bias = fit_logistic((clipped - mean) / std, right, [TERMS[name] for name in names])
+    weights, bias = fit_logistic(
+        (clipped - mean) / std, right, [TERMS[name] for name in names], counts=world_counts(usable)
+    )
     floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
         family=family,
@@ -105,7 +115,7 @@ class _Judged:
     shown_right: int  # how many of them get the right one
 
 
-def _judge(observed: Sequence[Observed], limits: Limits, without: int) -> _Judged:
+def _judge(observed: Sequence[Observed], limits: Limits, without: int, odds: float) -> _Judged:
     usable = [o for o in observed if _within(o.quality, limits)]
     right = np.array([o.right for o in usable], bool)
     pulse = np.array([o.truth_bpm is not None for o in usable], bool)
@@ -113,7 +123,7 @@ def _judge(observed: Sequence[Observed], limits: Limits, without: int) -> _Judge
         return _Judged(limits, usable, 0.99, 0.99, np.zeros(len(usable), bool), 0)
     held_out = _out_of_fold(usable, right, np.array([o.group for o in usable]))
     times_s = times_of(usable)
-    threshold, kept = _thresholds(held_out, times_s, right, pulse, without=without)
+    threshold, kept = _thresholds(held_out, times_s, right, pulse, without=without, odds=odds)
     shown = shown_of(held_out, times_s, threshold, kept)
     return _Judged(limits, usable, threshold, kept, shown, int((right & shown).sum()))
 
@@ -129,16 +139,22 @@ def _candidates(loosest: Limits) -> list[Limits]:
 
 
 def fit_logistic(
-    x: FloatArray, y: BoolArray, signs: Sequence[int] | None = None, ridge: float = _RIDGE
+    x: FloatArray,
+    y: BoolArray,
+    signs: Sequence[int] | None = None,
+    ridge: float = _RIDGE,
+    counts: FloatArray | None = None,
 ) -> tuple[FloatArray, float]:
     """Weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty on w.
 
-    With `signs` a weight that would point the other way is held at zero.
+    With `signs` a weight that would point the other way is held at zero. `counts` (N,) says for how many
+    windows each one stands.
     """
+    counts = np.ones(len(x)) if counts is None else counts
     count = x.shape[1]
     free = np.ones(count, bool)
     while True:
-        fitted, bias = _newton(x[:, free], y, ridge)
+        fitted, bias = _newton(x[:, free], y, counts, ridge)
         weights = np.zeros(count)
         weights[free] = fitted
         wrong = free & (weights * np.asarray(signs) < 0) if signs is not None else np.zeros(count, bool)
@@ -147,14 +163,14 @@ def fit_logistic(
         free &= ~wrong
 
 
-def _newton(x: FloatArray, y: BoolArray, ridge: float) -> tuple[FloatArray, float]:
+def _newton(x: FloatArray, y: BoolArray, counts: FloatArray, ridge: float) -> tuple[FloatArray, float]:
     design = np.concatenate([x, np.ones((len(x), 1))], 1)
     penalty = np.append(np.full(x.shape[1], ridge), 1e-6)
     w = np.zeros(design.shape[1])
     for _ in range(60):
         p = 1 / (1 + np.exp(-np.clip(design @ w, -30, 30)))
-        gradient = design.T @ (p - y) + penalty * w
-        hessian = (design * (p * (1 - p))[:, None]).T @ design + np.diag(penalty)
+        gradient = design.T @ (counts * (p - y)) + penalty * w
+        hessian = (design * (counts * p * (1 - p))[:, None]).T @ design + np.diag(penalty)
         step = np.linalg.solve(hessian, gradient)
         w = w - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < 1e-8:
@@ -173,7 +189,7 @@ def _out_of_fold(
 ) -> FloatArray:
     """p_ok of every window by a model that never saw its recording."""
     names, table = _table(observed)
-    signs = [TERMS[name] for name in names]
+    signs, counts = [TERMS[name] for name in names], world_counts(observed)
     unique = sorted(set(groups.tolist()))
     fold_of = {group: i % folds for i, group in enumerate(unique)}
     fold = np.array([fold_of[g] for g in groups])
@@ -185,9 +201,22 @@ def _out_of_fold(
         low, high = np.quantile(table[train], _CLIP[0], axis=0), np.quantile(table[train], _CLIP[1], axis=0)
         clipped = np.clip(table, low, high)
         mean, std = clipped[train].mean(0), np.maximum(clipped[train].std(0), 1e-6)
-        w, b = fit_logistic((clipped[train] - mean) / std, right[train], signs)
+        w, b = fit_logistic((clipped[train] - mean) / std, right[train], signs, counts=counts[train])
         p[test] = 1 / (1 + np.exp(-np.clip((clipped[test] - mean) / std @ w + b, -30, 30)))
     return p
+
+
+def world_counts(observed: Sequence[Observed]) -> FloatArray:
+    """(W,) for how many windows each one stands: every world counts alike, however often it was filmed.
+
+    `p_ok` depends on how common photos are. Filming more of them shall tell what they look like, not that
+    there are more of them in life.
+    """
+    recordings: dict[str, set[str]] = {}
+    for o in observed:
+        recordings.setdefault(o.world, set()).add(o.group)
+    fewest = min(map(len, recordings.values()))
+    return np.array([fewest / len(recordings[o.world]) for o in observed])
 
 
 def times_of(observed: Sequence[Observed]) -> FloatArray:
@@ -209,7 +238,7 @@ def shown_of(p: FloatArray, times_s: FloatArray, threshold: float, kept_threshol
 
 
 def _thresholds(
-    p: FloatArray, times_s: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int
+    p: FloatArray, times_s: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int, odds: float
 ) -> tuple[float, float]:
     """The pair that shows most right numbers while the promises hold on recordings the model did not see.
 
@@ -217,7 +246,7 @@ def _thresholds(
     are counted as if their odds were better than they are.
     """
     best, most = (0.99, 0.99), -1
-    feared = np.where(pulse, p, SAFETY_ODDS * p / (1 + (SAFETY_ODDS - 1) * p))
+    feared = np.where(pulse, p, odds * p / (1 + (odds - 1) * p))
     for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
         for kept in np.arange(MIN_KEPT_P_OK, threshold + 1e-9, 0.05):
             shown = shown_of(p, times_s, threshold, kept)
