@@ -173,3 +173,20 @@ def test_a_world_may_name_its_number_of_recordings(words: str, meant: tuple[str,
 def test_a_number_of_recordings_that_is_none_is_a_usage_error(words: str) -> None:
     with pytest.raises(typer.BadParameter, match="photo:24"):
         recordings_of(words, 12)
+
+
+def test_a_window_that_counts_twice_is_two_windows() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(80, 2)), rng.random(80) > 0.4
+    counts = np.where(np.arange(80) < 30, 2.0, 1.0)
+    once = calibrate.fit_logistic(x, y, counts=counts)
+    twice = calibrate.fit_logistic(np.concatenate([x, x[:30]]), np.concatenate([y, y[:30]]))
+    np.testing.assert_allclose(once[0], twice[0], atol=1e-6)
+    assert once[1] == pytest.approx(twice[1], abs=1e-6)
+
+
+def test_every_world_counts_alike_however_often_it_was_filmed() -> None:
+    like = windows(1)[0]
+    names = ["studio/1/0", "studio/1/0", "photo/1/0", "photo/1/1", "photo/1/2", "photo/1/2"]
+    counts = calibrate.world_counts([replace(like, group=name) for name in names])
+    np.testing.assert_allclose(counts, [1, 1, 1 / 3, 1 / 3, 1 / 3, 1 / 3])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..pipeline.calibrated import NETWORKS, TERMS, Calibration, Feature, Limits
+from ..pipeline.calibrated import TERMS, Calibration, Feature, Limits
 from ..pipeline.decide import features, off_colour
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
@@ -24,10 +24,9 @@ from ..types import BoolArray, FloatArray, Quality
 WITHIN_BPM = 5.0  # what p_ok promises
 MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
-# How much more alive than those that were seen the next photo may look. What a network reads is also seen by
-# POS, from other pixels; the second opinion of a classical method comes from the very same colours.
-SAFETY_ODDS = {NETWORKS: 1.0}
-SAFETY_ODDS_OF_METHODS = 2.0
+# How much more alive than those that were seen the next photo may look. POS reads lines that its second
+# opinion does not: nothing else stands between it and a photo that nods.
+SAFETY_ODDS = {"pos": 2.0}
 MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
@@ -70,7 +69,7 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
             "observed", f"{len(observed)} windows, {right.sum()} right", "some right, some wrong"
         )
     without = sum(o.truth_bpm is None for o in observed)
-    odds = SAFETY_ODDS.get(family, SAFETY_ODDS_OF_METHODS)
+    odds = SAFETY_ODDS.get(family, 1.0)
     judged = max(
         (_judge(observed, limits, without, odds) for limits in _candidates(_limits(observed, right))),
         key=lambda found: found.shown_right,
