@@ -60,6 +60,8 @@ def main() -> None:
         seed=given.seed, seconds=given.seconds, workers=given.workers, cache=given.cache,
     )  # fmt: skip
     words = f"--n {given.n} --seconds {given.seconds:g} --seed {given.seed}"
+    words += "".join(f" --method {m}" for m in given.method or ())
+    words += "".join(f" --world {w}" for w in given.world or ())
     document = {
         "command": f"python benchmarks/no_pulse.py {words}",
         "worlds": worlds,
