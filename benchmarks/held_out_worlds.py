@@ -144,10 +144,8 @@ def main() -> None:
         },
         "skin": {
             **by_skin,
-            "worst_over_best": worst_over_best([row["mae_bpm"] for row in by_skin.values()]),
-            "worst_over_best_of_shown": worst_over_best(
-                [row["mae_bpm_of_shown"] for row in by_skin.values()]
-            ),
+            "worst_over_best": worst_over_best(by_skin, "mae_bpm"),
+            "worst_over_best_of_shown": worst_over_best(by_skin, "mae_bpm_of_shown"),
             "by_world": {w: {str(s): summary(results[f"{w}/{s}"])["mae_bpm"] for s in SKINS} for w in WORLDS},
         },
     }
