@@ -32,6 +32,17 @@ def test_steps_that_drown_the_beat_are_taken_out(lag: float) -> None:
     assert rate.spectral_bpm(without_motion(seen, path(0.03))) == pytest.approx(72, abs=1)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_light_that_a_turning_head_passes_twice_is_taken_out(axis: int) -> None:
+    """To and fro at 0.5 Hz is below every heart, but its square is at 60 bpm."""
+    turning = 0.05 * np.sin(2 * np.pi * 0.5 * T_S + 0.4)
+    centre = np.zeros((len(T_S), 2))
+    centre[:, axis] = 0.3 + turning
+    seen = wave(BEAT + 3 * (turning / 0.05) ** 2)
+    assert rate.spectral_bpm(seen) == pytest.approx(60, abs=2)
+    assert rate.spectral_bpm(without_motion(seen, centre)) == pytest.approx(72, abs=1)
+
+
 def test_the_beat_of_a_walker_keeps_its_size() -> None:
     found = without_motion(wave(BEAT), path(0.03))
     assert float(found.values @ BEAT) / float(BEAT @ BEAT) > 0.95

@@ -2,13 +2,15 @@
 
 Steps and nods shake the picture at the pace of a heart, and light on a turning face then changes with them.
 That part of the wave follows the face's own path, which is known in every frame, so least squares finds it.
+A head that turns to and fro every other second passes the lamp twice in that time: shading follows the square
+of the path, too, which has twice its pace and so lies among the hearts where the path itself does not.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..types import FloatArray, Waveform
+from ..types import BoolArray, FloatArray, Waveform
 from . import filters
 from .resample import bridge
 
@@ -17,6 +19,7 @@ from .resample import bridge
 FAINT = 0.005
 FIT_HZ = (0.5, 4.0)  # where path and wave are compared: the band of hearts, and a little beside it
 _TYPICAL_HZ = 1.6  # turns a speed into the width of a swing
+_NO_PATH = 1e-4  # face widths: less than any tracker tells
 
 
 def without_motion(wave: Waveform, centre: FloatArray) -> Waveform:
@@ -26,9 +29,16 @@ def without_motion(wave: Waveform, centre: FloatArray) -> Waveform:
         return wave
     path = bridge(centre, wave.valid)  # (T,2)
     speed = np.gradient(path, 1 / wave.fps, axis=0) / (2 * np.pi * _TYPICAL_HZ)
-    moved = np.concatenate([path, speed], 1)  # (T,4)
+    moved = np.concatenate([path, speed, _squares(path, wave.valid)], 1)  # (T,7)
     in_band = filters.bandpass(moved, wave.fps, low_hz, top_hz)[wave.valid]
     beat = filters.bandpass(bridge(wave.values, wave.valid), wave.fps, low_hz, top_hz)[wave.valid]
-    gram = in_band.T @ in_band / len(beat) + FAINT**2 * np.eye(4)
+    gram = in_band.T @ in_band / len(beat) + FAINT**2 * np.eye(moved.shape[1])
     weights = np.linalg.solve(gram, in_band.T @ beat / len(beat))
     return Waveform(wave.values - moved @ weights, wave.fps, wave.start_s, wave.valid)
+
+
+def _squares(path: FloatArray, valid: BoolArray) -> FloatArray:
+    """(T,3) x², x·y and y² of the path about its middle, over its spread: face widths again."""
+    x, y = (path - path[valid].mean(0)).T
+    spread = max(float(x[valid].std()), float(y[valid].std()), _NO_PATH)
+    return np.stack([x * x, x * y, y * y], 1) / spread
