@@ -73,18 +73,18 @@ def high_water_mb(pid: int) -> float:
 
 
 def make_clip(path: Path) -> None:
-    """A small generated face at 15 frames per second; a whole number of beats, so that it can be repeated."""
+    """A generated face, 640×480 at 15 frames per second; a whole number of beats, so that it can be repeated."""
     from phase_rppg import synth
     from phase_rppg.synth.film import film
     from phase_rppg.video import write_video
 
     fixed = {
-        "frame.face_px": 280.0, "motion.kind": "still", "light.kind": "constant", "subject.fitzpatrick": 2,
+        "frame.face_px": 250.0, "motion.kind": "still", "light.kind": "constant", "subject.fitzpatrick": 2,
         "pulse.bpm": 72.0, "pulse.drift_bpm": 0.0, "pulse.rsa": 0.0, "pulse.amplitude": 0.015,
     }  # fmt: skip
-    recording = film(synth.load("studio"), 7, 0, seconds=CLIP_S, height=120, width=160, fixed=fixed)
+    recording = film(synth.load("studio"), 7, 0, seconds=CLIP_S, height=480, width=640, fixed=fixed)
     every_other = (picture for i, picture in enumerate(recording.frames()) if i % 2 == 0)
-    write_video(path, every_other, 15, crf=18, preset="veryfast")
+    write_video(path, every_other, 15, crf=20, preset="veryfast")
 
 
 def figures(minutes: float, method: str, folder: Path, container: str = "mp4") -> dict[str, Any]:

@@ -64,7 +64,8 @@ class VideoFile:
             if info.grey:
                 self.notes.append(f"the video has no colour ({info.pixel_format})")
             clock = _Clock(self.fps, info.fps)
-            for rgb, stamp_s in child.pictures(facts["width"], facts["height"]):
+            pictures = child.pictures(facts["width"], facts["height"], facts["frame_count"] or 0)
+            for rgb, stamp_s in pictures:
                 t_s = clock.read(stamp_s)
                 if t_s is not None:
                     yield Frame(_rotated(rgb, info.rotation), t_s)

@@ -29,6 +29,10 @@ from . import decoder
 
 HANG_S = 30.0  # a decoder that is silent for so long will not speak again
 _RING_BYTES = 16 << 20  # the ring holds at least 2 and at most 8 pictures, and about this much
+_LISTED_BYTES = 64  # what a stated frame leaves in memory: its place in the reader's list, its share of the answer
+# The decoder makes a large picture for every frame. Without this the C library gives each back to the system,
+# and clearing the pages of the next one is a third of the decoder's work. Only glibc reads it.
+_KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(64 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
 
 
 class GuardedDecoder:
@@ -51,6 +55,7 @@ class GuardedDecoder:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={**_KEEP_MEMORY, **os.environ},
             **handles,
         )
         assert self._child.stdin is not None
@@ -76,13 +81,14 @@ class GuardedDecoder:
         """What the header and the first picture say."""
         return self._next()[3]
 
-    def pictures(self, width: int, height: int) -> Iterator[tuple[ByteArray, float]]:
+    def pictures(self, width: int, height: int, count: int = 0) -> Iterator[tuple[ByteArray, float]]:
         """Every picture and its time; ends with a VideoError when the child did not finish well.
 
-        A picture is a view of shared memory: it is valid until the next one is asked for.
+        A picture is a view of shared memory: it is valid until the next one is asked for. `count` is how many
+        the file says that it holds, 0 if it does not say.
         """
         size = width * height * 3
-        slots = max(2, min(8, _RING_BYTES // size))
+        slots = ring_slots(size, count)
         memory = self._share(slots * size, slots)
         ring = np.frombuffer(memory, np.uint8).reshape(slots, height, width, 3)
         ring.flags.writeable = False
@@ -165,6 +171,15 @@ class GuardedDecoder:
                 self._hung = True
                 self._child.kill()
                 return
+
+
+def ring_slots(picture_bytes: int, count: int = 0) -> int:
+    """How many pictures the ring holds: what a long video leaves in memory is saved here.
+
+    The ring counts in both processes, so half of it is enough.
+    """
+    room = min(8 * picture_bytes, _RING_BYTES) - count * _LISTED_BYTES // 2
+    return max(2, room // picture_bytes)
 
 
 def _anonymous_file() -> int:
