@@ -33,12 +33,8 @@ def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
     x[storm] += 2.5 * np.cos(2 * np.pi * 2.4 * t[storm])
     spectra, ends = windows(x)
     alone = [60 * s.hz[s.band][np.argmax(s.power[s.band])] for s in spectra]
-    both = [w.bpm for w in track.smooth(spectra, ends)]
-    tracker = track.RateTracker()
-    causal = [tracker.update([s], e).bpm for s, e in zip(spectra, ends, strict=True)]
     assert max(abs(b - 75) for b in alone) > 30
-    assert max(abs(b - 75) for b in both) < 4
-    assert max(abs(b - 75) for b in causal) < 4
+    assert max(abs(w.bpm - 75) for w in _causal(spectra, ends)) < 4
 
 
 @pytest.mark.parametrize("ratio", [2.0, 0.5])
@@ -51,8 +47,7 @@ def test_a_stray_line_at_the_double_or_half_rate_does_not_take_the_path(ratio: f
     spectra, ends = windows(x)
     strongest = [60 * s.hz[s.band][np.argmax(s.power[s.band])] for s in spectra]
     assert any(abs(bpm - 88 * ratio) < 3 for bpm in strongest)
-    for found in (track.smooth(spectra, ends), _causal(spectra, ends)):
-        assert max(abs(w.bpm - 88) for w in found) < 4
+    assert max(abs(w.bpm - 88) for w in _causal(spectra, ends)) < 4
 
 
 def test_a_rate_that_rises_is_followed() -> None:
@@ -60,8 +55,7 @@ def test_a_rate_that_rises_is_followed() -> None:
     bpm = np.interp(t, [0, 20, 60, 90], [65, 65, 110, 110])
     spectra, ends = windows(sweep(bpm) + 0.3 * np.random.default_rng(0).normal(size=len(t)))
     truth = [bpm[int((e - 10) * FPS) : int(e * FPS)].mean() for e in ends]
-    for found in (track.smooth(spectra, ends), _causal(spectra, ends)):
-        assert max(abs(w.bpm - b) for w, b in zip(found, truth, strict=True)) < 5
+    assert max(abs(w.bpm - b) for w, b in zip(_causal(spectra, ends), truth, strict=True)) < 5
 
 
 def test_the_past_is_never_revised() -> None:
@@ -78,12 +72,8 @@ def test_a_clear_line_is_supported_and_noise_is_not() -> None:
     rng = np.random.default_rng(2)
     clear, ends = windows(sweep(np.full(1200, 80.0)))
     noise, _ = windows(rng.normal(size=1200))
-    assert min(w.support for w in track.smooth(clear, ends)) > 0.9
-    assert np.mean([w.support for w in track.smooth(noise, ends)]) < 0.6
-
-
-def test_no_windows_no_path() -> None:
-    assert track.smooth([], []) == []
+    assert min(w.support for w in _causal(clear, ends)) > 0.9
+    assert np.mean([w.support for w in _causal(noise, ends)]) < 0.6
 
 
 def _causal(spectra: list[rate.Spectrum], ends: list[float]) -> list[track.Tracked]:

@@ -148,13 +148,11 @@ def _track() -> Any:
     times_s = [10.0 + i for i in range(8)]
     tracker = track.RateTracker()
     causal = [asdict(tracker.update([spec], t)) for spec, t in zip(spectra, times_s, strict=True)]
-    both = [asdict(one) for one in track.smooth(spectra, times_s)]
     peaks = [rate.spectral_peak(values, FPS) for values in signals[:2]]
     return {
         "signals": signals,
         "times_s": times_s,
         "causal": causal,
-        "smooth": both,
         "together": asdict(track.RateTracker().update(spectra[:2], times_s[0])),
         "joint_bpm": rate.joint_bpm([peak for peak in peaks if peak is not None]),
     }

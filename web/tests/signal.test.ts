@@ -5,7 +5,7 @@ import { hrv } from "../src/signal/hrv";
 import { beatJitterS } from "../src/signal/jitter";
 import { beatBpm, findBeats, jointBpm, type Peak, spectralPeak, spectrum } from "../src/signal/rate";
 import { bridge, toUniform } from "../src/signal/resample";
-import { RateTracker, smooth, type Tracked } from "../src/signal/track";
+import { RateTracker, type Tracked } from "../src/signal/track";
 import { expectClose, flags, floats, goldens } from "./goldens";
 
 describe("the Fourier transform", () => {
@@ -69,7 +69,7 @@ describe("Python and the page agree on", () => {
   });
 
   it("the rate over time", () => {
-    const { signals, times_s: timesS, causal, smooth: both } = goldens.track;
+    const { signals, times_s: timesS, causal } = goldens.track;
     const spectra = signals.map((values: number[]) => spectrum({ values: floats(values), fps: 30 }));
     const tracker = new RateTracker();
     const check = (got: Tracked, want: Record<string, number>): void => {
@@ -81,7 +81,6 @@ describe("Python and the page agree on", () => {
     check(new RateTracker().update(spectra.slice(0, 2), timesS[0]), goldens.track.together);
     const peaks = spectra.slice(0, 2).map((_: unknown, i: number) => spectralPeak({ values: floats(signals[i]), fps: 30 }));
     expect(jointBpm(peaks)).toBeCloseTo(goldens.track.joint_bpm, 6);
-    smooth(spectra, timesS).forEach((got, i) => check(got, both[i]));
   });
 
   it("how exactly beats are timed", () => {

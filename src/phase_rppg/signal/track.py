@@ -2,7 +2,7 @@
 
 Each window gives evidence over all rates; the heart changes its rate slowly. A Bayesian filter joins both,
 so a window whose line is lost is carried by its neighbours, and a stray line at the double or half rate has
-to speak against them. `RateTracker` is causal (live); `smooth` sees both sides (offline, forward–backward).
+to speak against them. It is causal: what comes later never changes what was said.
 """
 
 from __future__ import annotations
@@ -81,31 +81,6 @@ class RateTracker:
 
     def reset(self) -> None:
         self._belief = self._seen = None
-
-
-def smooth(
-    spectra: Sequence[Spectrum], times_s: Sequence[float], model: TrackModel | None = None
-) -> list[Tracked]:
-    """The path that both sides support: forward–backward over all windows."""
-    model = model or TrackModel()
-    if not spectra:
-        return []
-    log_like = [log_evidence(spec, model) for spec in spectra]
-    steps_s = np.diff(np.asarray(times_s, float))
-    uniform = np.full(len(GRID_BPM), 1 / len(GRID_BPM))
-    forward = [uniform]  # belief before the window is seen
-    for i, step_s in enumerate(steps_s):
-        new = _share(np.inf if i == 0 else float(steps_s[i - 1]), model)
-        forward.append(_spread(_weigh(forward[-1], log_like[i], new), float(step_s), model))
-    backward = [uniform]
-    for i in range(len(spectra) - 1, 0, -1):
-        new = _share(np.inf if i == len(spectra) - 1 else float(steps_s[i]), model)
-        backward.append(_spread(_weigh(backward[-1], log_like[i], new), float(steps_s[i - 1]), model))
-    backward.reverse()
-    return [
-        _summarise(_weigh(before * after, like, 1.0))
-        for before, after, like in zip(forward, backward, log_like, strict=True)
-    ]
 
 
 def _share(step_s: float, model: TrackModel) -> float:

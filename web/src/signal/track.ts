@@ -62,25 +62,6 @@ export class RateTracker {
   }
 }
 
-/** The path that both sides support: forward–backward over all windows. */
-export function smooth(spectra: readonly Spectrum[], timesS: readonly number[], model: TrackModel = MODEL): Tracked[] {
-  if (spectra.length === 0) return [];
-  const likely = spectra.map((spec) => logEvidence(spec, model));
-  const stepsS = timesS.slice(1).map((t, i) => t - timesS[i]);
-  const forward = [uniform()]; // belief before the window is seen
-  stepsS.forEach((stepS, i) => {
-    const fresh = share(i === 0 ? Infinity : stepsS[i - 1], model);
-    forward.push(spread(weigh(forward[i], likely[i], fresh), stepS, model));
-  });
-  const backward = [uniform()];
-  for (let i = spectra.length - 1; i > 0; i--) {
-    const fresh = share(i === spectra.length - 1 ? Infinity : stepsS[i], model);
-    backward.push(spread(weigh(backward[backward.length - 1], likely[i], fresh), stepsS[i - 1], model));
-  }
-  backward.reverse();
-  return likely.map((like, i) => summarise(weigh(forward[i].map((b, k) => b * backward[i][k]), like, 1)));
-}
-
 const uniform = (): Float64Array => new Float64Array(GRID_BPM.length).fill(1 / GRID_BPM.length);
 
 const share = (stepS: number, model: TrackModel): number => Math.min(stepS / model.memoryS, 1);
