@@ -73,7 +73,7 @@ def high_water_mb(pid: int) -> float:
 
 
 def make_clip(path: Path) -> None:
-    """A generated face, 640×480 at 15 frames per second; a whole number of beats, so that it can be repeated."""
+    """A generated face at 15 frames per second; a whole number of beats, so that it can be repeated."""
     from phase_rppg import synth
     from phase_rppg.synth.film import film
     from phase_rppg.video import write_video

@@ -14,7 +14,8 @@ from phase_rppg import registry
 from phase_rppg.errors import InputError
 from phase_rppg.fileio import read_json, write_json
 from phase_rppg.pipeline import calibrated
-from phase_rppg.pipeline.decide import decide, features, probability
+from phase_rppg.pipeline.decide import decide, features, in_hindsight, probability
+from phase_rppg.pipeline.result import WindowResult
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, NoReading, Quality, Reason
 
@@ -79,14 +80,14 @@ def test_two_seconds_are_too_short_and_no_line_is_no_pulse(method: str) -> None:
     assert decide(None, GOOD, 0.0, 10.0, method=method) == NoReading(Reason.NO_PULSE, 0.0, 10.0)
 
 
-def test_a_face_that_was_sure_a_short_time_ago_needs_to_show_less(method: str) -> None:
+def test_a_face_that_was_or_will_soon_be_sure_needs_to_show_less(method: str) -> None:
     calibration = dataclasses.replace(
         calibrated.load(method), threshold=0.9, kept_threshold=0.4, memory_s=20.0
     )
     doubtful = dataclasses.replace(calibration, bias=calibration.bias - 20)
     p_ok = probability(PEAK, GOOD, calibration)
     between = dataclasses.replace(calibration, threshold=(1 + p_ok) / 2, kept_threshold=p_ok / 2)
-    for sure_s, shown in ((None, False), (70.0, True), (110.0, True), (69.9, False)):
+    for sure_s, shown in ((None, False), (70.0, True), (69.9, False), (110.0, True), (110.1, False)):
         found = decide(PEAK, GOOD, 80.0, 90.0, calibration=between, sure_s=sure_s)
         assert isinstance(found, Estimate) == shown
         assert found.p_ok == p_ok
@@ -96,6 +97,39 @@ def test_a_face_that_was_sure_a_short_time_ago_needs_to_show_less(method: str) -
     found = decide(PEAK, dark, 80.0, 90.0, calibration=between, sure_s=85.0)
     assert isinstance(found, NoReading)
     assert found.reason is Reason.TOO_DARK
+
+
+def seen(end_s: float, bias: float, calibration: calibrated.Calibration) -> WindowResult:
+    """A window whose only doubt is its support, as the gate judges it alone."""
+    there = dataclasses.replace(GOOD, support=GOOD.support + bias)
+    reading = decide(PEAK, there, end_s - 10, end_s, calibration=calibration)
+    return WindowResult(0, end_s - 10, end_s, reading, PEAK, there)
+
+
+def test_a_face_that_turns_out_to_be_alive_was_so_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = calibrated.load("pos")
+    support = shipped.features["support"]
+    one_term = {
+        name: dataclasses.replace(feature, weight=4.0 if name == "support" else 0.0, low=-2.0, high=2.0)
+        for name, feature in shipped.features.items()
+    }
+    middle = dataclasses.replace(support, weight=4.0, mean=0.5, std=0.25, low=-2.0, high=2.0)
+    gate = dataclasses.replace(
+        shipped, features={**one_term, "support": middle}, bias=0.0, threshold=0.95, kept_threshold=0.5,
+        memory_s=20.0,
+    )  # fmt: skip
+    monkeypatch.setattr("phase_rppg.pipeline.decide.load", lambda method: gate)
+    faint, none = 0.55 - GOOD.support, -GOOD.support  # more likely right than wrong; not at all
+    ends = [(10.0, faint), (11.0, none), (12.0, faint), (31.0, 0.0), (32.0, faint)]
+    windows = [seen(end_s, bias, gate) for end_s, bias in ends]
+    assert [isinstance(window.reading, Estimate) for window in windows] == [False, False, False, True, False]
+    # 10 is 21 s before the sure one; 32 comes after it, which the session itself remembers.
+    found = dict(in_hindsight(windows, "pos"))
+    assert list(found) == [2]
+    assert (found[2].bpm, found[2].end_s, found[2].p_ok) == (PEAK.bpm, 12.0, windows[2].reading.p_ok)
+    assert dict(in_hindsight(windows, "pos", lost_s=[20.0])) == {}  # whoever came back may be somebody else
+    assert list(dict(in_hindsight(windows, "pos", lost_s=[1.0, 40.0]))) == [2]
+    assert dict(in_hindsight(windows[:3], "pos")) == {}
 
 
 def test_ungated_shows_the_number_with_an_honest_doubt(method: str) -> None:

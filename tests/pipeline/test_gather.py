@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,6 +37,22 @@ def test_windows_come_back_as_they_went_in(given_windows: list[WindowResult]) ->
     assert list(kept) == given_windows
     assert kept[1:] == given_windows[1:]
     assert kept == Windows(3, given_windows)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(windows(), min_size=1, max_size=25), windows(), st.integers(0, 24))
+def test_a_window_may_get_another_reading(
+    given_windows: list[WindowResult], other: WindowResult, at: int
+) -> None:
+    index = at % len(given_windows)
+    kept = Windows(3, given_windows)
+    kept.change(index, other.reading)
+    old = given_windows[index]
+    reading = replace(other.reading, start_s=old.start_s, end_s=old.end_s)
+    assert kept[index] == replace(old, reading=reading)
+    assert [w for i, w in enumerate(kept) if i != index] == [
+        w for i, w in enumerate(given_windows) if i != index
+    ]
 
 
 def test_there_is_no_window_beyond_the_last() -> None:

@@ -3,8 +3,8 @@ limits.
 
 Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
 1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, a face has to be sure by 90 % or more once, and for a while after that no
-number is shown that is more likely wrong than right.
+5 % of the shown numbers are wrong, a face has to be sure by 90 % or more once, and for a while before and
+after that no number is shown that is more likely wrong than right.
 """
 
 from __future__ import annotations
@@ -225,14 +225,17 @@ def times_of(observed: Sequence[Observed]) -> FloatArray:
 
 
 def shown_of(p: FloatArray, times_s: FloatArray, threshold: float, kept_threshold: float) -> BoolArray:
-    """Which windows get a number: the sure ones, and those from `kept_threshold` on while the face was sure.
+    """Which windows get a number: the sure ones, and those from `kept_threshold` on that lie near to them.
 
-    The windows of a recording follow each other in time, as `decide` meets them.
+    Near is before and after, as in a whole video; a camera, which knows no after, shows less.
     """
     order = np.argsort(times_s, kind="stable")
-    sure_s = np.maximum.accumulate(np.where(p[order] >= threshold, times_s[order], -np.inf))
+    ends_s = times_s[order]
+    sure = p[order] >= threshold
+    before_s = np.maximum.accumulate(np.where(sure, ends_s, -np.inf))
+    after_s = np.minimum.accumulate(np.where(sure, ends_s, np.inf)[::-1])[::-1]
     alive = np.zeros(len(p), bool)
-    alive[order] = times_s[order] - sure_s <= MEMORY_S + 1e-6
+    alive[order] = np.minimum(ends_s - before_s, after_s - ends_s) <= MEMORY_S + 1e-6
     return (p >= threshold) | (alive & (p >= kept_threshold))
 
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..fileio import read_json, write_json
 from ..pipeline.api import Order
 from ..pipeline.config import SessionConfig
-from ..pipeline.decide import decide, is_sure
+from ..pipeline.decide import decide, in_hindsight, is_sure
 from ..pipeline.result import WindowResult
 from ..pipeline.session import Session
 from ..signal.rate import Peak
@@ -149,16 +149,29 @@ def from_json(row: dict[str, Any]) -> Observed:
 
 
 def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) -> list[Reading]:
-    """What the gate, as it is shipped, makes of the windows of recordings that `method` was asked to read."""
+    """What the gate, as it is shipped, makes of the windows of recordings that `method` was asked to read.
+
+    In hindsight, as in a whole video; the windows of a recording follow each other.
+    """
     sure_s: dict[str, float] = {}
-    readings = []
-    for o in observed:
+    readings: list[Reading] = []
+    recordings: dict[str, list[int]] = {}
+    for index, o in enumerate(observed):
         start_s = o.end_s - window_s
         readings.append(
             decide(o.peak, o.quality, start_s, o.end_s, method=method, sure_s=sure_s.get(o.group))
         )
         if is_sure(readings[-1], method):
             sure_s[o.group] = o.end_s
+        recordings.setdefault(o.group, []).append(index)
+    for indices in recordings.values():
+        windows = [
+            WindowResult(0, o.end_s - window_s, o.end_s, readings[i], o.peak, o.quality)
+            for i in indices
+            for o in [observed[i]]
+        ]
+        for number, reading in in_hindsight(windows, method):
+            readings[indices[number]] = reading
     return readings
 
 

@@ -8,10 +8,12 @@ without a pulse included, through the pipeline. Nothing that decides is set by h
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from ..signal.rate import BAND_HZ, Peak
 from ..types import Estimate, NoReading, Quality, Reading, Reason
 from .calibrated import Calibration, load
+from .result import WindowResult
 
 # A skin that changes by this share is no photo. Beyond it, strength tells of light and compression, which are
 # other in life than in the worlds of the calibration, and nothing of blood.
@@ -54,9 +56,9 @@ def decide(
     """An `Estimate` when the window can be believed, otherwise `NoReading` with the reason.
 
     `peak` and `quality` come from `assess()`. `method` chooses the calibration. `sure_s` is when this face
-    was last sure: that it is alive need not be shown anew in every window, so for a while a fainter line is
-    enough. With `gated=False` every window that has a line at all gets its number with its honest `p_ok`,
-    for evaluation.
+    was sure, before or after: that it is alive need not be shown anew in every window, so for a while a
+    fainter line is enough. With `gated=False` every window that has a line at all gets its number with its
+    honest `p_ok`, for evaluation.
     """
     calibration = calibration or load(method)
     reason = _unfit(quality, end_s - start_s, calibration)
@@ -74,13 +76,34 @@ def decide(
 
 def needed(calibration: Calibration, end_s: float, sure_s: float | None) -> float:
     """The least p_ok that is shown in a window that ends at `end_s`."""
-    alive = sure_s is not None and end_s - sure_s <= calibration.memory_s + 1e-6
+    alive = sure_s is not None and abs(end_s - sure_s) <= calibration.memory_s + 1e-6
     return calibration.kept_threshold if alive else calibration.threshold
 
 
 def is_sure(reading: Reading, method: str) -> bool:
     """Whether a window alone shows that the face is alive."""
     return reading.p_ok >= load(method).threshold
+
+
+def in_hindsight(
+    windows: Sequence[WindowResult], method: str, lost_s: Sequence[float] = ()
+) -> Iterator[tuple[int, Estimate]]:
+    """What the windows of one face show after all, once all have been seen: (number of the window, reading).
+
+    A face that is sure now was alive a moment ago, too, unless it was lost in between (`lost_s`).
+    """
+    sure_s: float | None = None
+    for index in reversed(range(len(windows))):
+        window = windows[index]
+        if is_sure(window.reading, method):
+            sure_s = window.end_s
+        elif sure_s is not None and isinstance(window.reading, NoReading):
+            if any(window.start_s < t_s <= sure_s for t_s in lost_s):
+                continue
+            start_s, end_s = window.start_s, window.end_s
+            now = decide(window.peak, window.quality, start_s, end_s, method=method, sure_s=sure_s)
+            if isinstance(now, Estimate):
+                yield index, now
 
 
 def off_colour(quality: Quality) -> float:

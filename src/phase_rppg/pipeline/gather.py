@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..signal.rate import Peak
-from ..types import Estimate, NoReading, Quality, Reason, Waveform
-from .result import Event, WavePiece, WindowResult
+from ..types import Estimate, NoReading, Quality, Reading, Reason, Waveform
+from .result import Event, FaceEvent, WavePiece, WindowResult
 
 _REASONS = tuple(Reason)
 _SHOWN = -1.0  # in the place of a reason: there is a reading
@@ -26,6 +26,7 @@ _quality_row = attrgetter(*(field.name for field in fields(Quality)))
 _peak_row = attrgetter(*(field.name for field in fields(Peak)))
 # One row: start, end, reason, bpm, low, high, p_ok, whether there is a peak, the peak, the quality.
 _WIDTH = 8 + _PEAK_WIDTH + _QUALITY_WIDTH
+_SAID = slice(2, 7)
 _BLOCK_BYTES = 2048  # small: it fits into gaps of the heap, and a face that soon leaves costs little
 
 
@@ -72,14 +73,13 @@ class Windows(Sequence[WindowResult]):
             self.append(window)
 
     def append(self, window: WindowResult) -> None:
-        reading = window.reading
-        if isinstance(reading, Estimate):
-            said = (_SHOWN, reading.bpm, reading.low, reading.high)
-        else:
-            said = (float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0)
         peak = (0.0,) * (1 + _PEAK_WIDTH) if window.peak is None else (1.0, *_peak_row(window.peak))
-        head = (window.start_s, window.end_s, *said, reading.p_ok)
+        head = (window.start_s, window.end_s, *_said(window.reading))
         self._rows.extend([(*head, *peak, *_quality_row(window.quality))])
+
+    def change(self, index: int, reading: Reading) -> None:
+        """Give a window another reading."""
+        self._rows[index][_SAID] = _said(reading)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -111,6 +111,13 @@ class Windows(Sequence[WindowResult]):
     __hash__ = None  # type: ignore[assignment]  # rows may still be added
 
 
+def _said(reading: Reading) -> tuple[float, float, float, float, float]:
+    """A reading as numbers: why there is none, bpm, low, high, p_ok."""
+    if isinstance(reading, Estimate):
+        return _SHOWN, reading.bpm, reading.low, reading.high, reading.p_ok
+    return float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0, reading.p_ok
+
+
 class Wave:
     """A growing pulse wave on one clock; what lies between two pieces was not seen."""
 
@@ -132,11 +139,12 @@ class Wave:
 
 
 class Gathered:
-    """The windows and the wave of every face."""
+    """The windows and the wave of every face, and when it was lost."""
 
     def __init__(self) -> None:
         self.windows: dict[int, Windows] = {}
         self.waves: dict[int, Wave] = {}
+        self.lost_s: dict[int, list[float]] = {}
 
     def take(self, events: Sequence[Event]) -> None:
         """Take in what one frame brought."""
@@ -146,3 +154,5 @@ class Gathered:
             elif isinstance(event, WavePiece):
                 wave = event.wave
                 self.waves.setdefault(event.face, Wave(wave.fps, wave.start_s)).append(wave)
+            elif isinstance(event, FaceEvent) and event.kind == "lost":
+                self.lost_s.setdefault(event.face, []).append(event.t_s)

@@ -1,4 +1,7 @@
-"""Measure a whole video: a loop over a session, so that a file and a camera give the same numbers."""
+"""Measure a whole video: a loop over a session, so that a file and a camera give the same numbers.
+
+The end of a file is known, so one thing is added: a face that turns out to be alive was so before, too.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from ..signal import hrv, rate
 from ..signal.jitter import beat_jitter_s
 from ..types import Estimate, FloatArray, Frame, FrameSource, NoReading, Reading, Reason, Waveform
 from .config import SessionConfig
+from .decide import in_hindsight
 from .gather import Gathered
 from .result import FaceResult, Result, WindowResult
 from .session import Session
@@ -62,6 +66,8 @@ def measure(
             raise
         warnings.append(f"{error.problem}; measured up to {_span(first_s, last_s):.1f} s")
     gathered.take(session.finish())
+    if session.config.gated:
+        _look_back(gathered, session.config.method)
     warnings += getattr(source, "notes", [])
     if session.late_frames:
         warnings.append(f"{session.late_frames} frames were not later than the one before: left out")
@@ -79,6 +85,13 @@ def measure(
         reason=None if faces else _why_nobody(frame_count),
         warnings=tuple(warnings),
     )
+
+
+def _look_back(gathered: Gathered, method: str) -> None:
+    """Show what the gate could not know to be a living face when it saw it."""
+    for face, windows in gathered.windows.items():
+        for index, reading in in_hindsight(windows, method, gathered.lost_s.get(face, ())):
+            windows.change(index, reading)
 
 
 def summarise(windows: Sequence[WindowResult]) -> Reading:

@@ -29,7 +29,9 @@ from . import decoder
 
 HANG_S = 30.0  # a decoder that is silent for so long will not speak again
 _RING_BYTES = 16 << 20  # the ring holds at least 2 and at most 8 pictures, and about this much
-_LISTED_BYTES = 64  # what a stated frame leaves in memory: its place in the reader's list, its share of the answer
+_LISTED_BYTES = (
+    64  # what a stated frame leaves in memory: its place in the reader's list, its share of the answer
+)
 # The decoder makes a large picture for every frame. Without this the C library gives each back to the system,
 # and clearing the pages of the next one is a third of the decoder's work. Only glibc reads it.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(64 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
@@ -176,10 +178,10 @@ class GuardedDecoder:
 def ring_slots(picture_bytes: int, count: int = 0) -> int:
     """How many pictures the ring holds: what a long video leaves in memory is saved here.
 
-    The ring counts in both processes, so half of it is enough.
+    Each picture of the ring counts twice, once in either process.
     """
-    room = min(8 * picture_bytes, _RING_BYTES) - count * _LISTED_BYTES // 2
-    return max(2, room // picture_bytes)
+    slots = min(8, _RING_BYTES // picture_bytes) - round(count * _LISTED_BYTES / (2 * picture_bytes))
+    return max(2, slots)
 
 
 def _anonymous_file() -> int:

@@ -44,7 +44,7 @@ export function decide(
 
 /** The least p_ok that is shown in a window that ends at `endS`. */
 export function needed(calibration: Calibration, endS: number, sureS: number | null): number {
-  const alive = sureS !== null && endS - sureS <= calibration.memory_s + 1e-6;
+  const alive = sureS !== null && Math.abs(endS - sureS) <= calibration.memory_s + 1e-6;
   return alive ? calibration.kept_threshold : calibration.threshold;
 }
 
