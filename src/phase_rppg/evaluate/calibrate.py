@@ -26,7 +26,7 @@ MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
 MAX_RISK = 0.05  # of the shown windows
 # How much more alive than those that were seen the next photo may look. POS reads lines that its second
 # opinion does not: nothing else stands between it and a photo that nods.
-SAFETY_ODDS = {"pos": 2.0}
+SAFETY_ODDS = {"pos": 8.0}
 MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
 MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
 MEMORY_S = 20.0  # so long ago at most: two windows
