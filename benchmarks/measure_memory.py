@@ -7,7 +7,8 @@ process of its own; what counts is the highest resident memory of it and of its 
 from /proc while they run: the figures of getrusage also hold the memory of whoever started the process).
 Equal runs differ by a megabyte or two, so the minute is measured several times; the hour is compared with
 their median and their range. An MP4 file has a list of its frames, which its reader holds: about 36 bytes per
-frame, the decoder's share of the growth. A Matroska file (`--container mkv`) has none.
+frame. A Matroska file (`--container mkv`) has none. What that list and the answer take is saved on the ring
+of pictures between the two processes (`video/guard.py`).
 """
 
 from __future__ import annotations

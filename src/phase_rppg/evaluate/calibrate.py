@@ -28,8 +28,8 @@ MAX_RISK = 0.05  # of the shown windows
 # opinion does not: nothing else stands between it and a photo that nods.
 SAFETY_ODDS = {"pos": 8.0}
 MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
-MIN_KEPT_P_OK = 0.5  # and this is enough while the face was sure
-MEMORY_S = 20.0  # so long ago at most: two windows
+MIN_KEPT_P_OK = 0.5  # and this is enough near to one that does
+MEMORY_S = 20.0  # so near, before or after: two windows
 INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
 INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is the floor
 LEAST_FLOOR_BPM = 0.5

@@ -153,26 +153,22 @@ def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) ->
 
     In hindsight, as in a whole video; the windows of a recording follow each other.
     """
-    sure_s: dict[str, float] = {}
-    readings: list[Reading] = []
     recordings: dict[str, list[int]] = {}
     for index, o in enumerate(observed):
-        start_s = o.end_s - window_s
-        readings.append(
-            decide(o.peak, o.quality, start_s, o.end_s, method=method, sure_s=sure_s.get(o.group))
-        )
-        if is_sure(readings[-1], method):
-            sure_s[o.group] = o.end_s
         recordings.setdefault(o.group, []).append(index)
+    readings: dict[int, Reading] = {}
     for indices in recordings.values():
-        windows = [
-            WindowResult(0, o.end_s - window_s, o.end_s, readings[i], o.peak, o.quality)
-            for i in indices
-            for o in [observed[i]]
-        ]
-        for number, reading in in_hindsight(windows, method):
-            readings[indices[number]] = reading
-    return readings
+        windows: list[WindowResult] = []
+        sure_s: float | None = None
+        for o in (observed[index] for index in indices):
+            start_s, end_s = o.end_s - window_s, o.end_s
+            reading = decide(o.peak, o.quality, start_s, end_s, method=method, sure_s=sure_s)
+            windows.append(WindowResult(0, start_s, end_s, reading, o.peak, o.quality))
+            if is_sure(reading, method):
+                sure_s = end_s
+        readings |= {index: w.reading for index, w in zip(indices, windows, strict=True)}
+        readings |= {indices[number]: reading for number, reading in in_hindsight(windows, method)}
+    return [readings[index] for index in range(len(observed))]
 
 
 def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:

@@ -15,8 +15,7 @@ const NO_PATH = 1e-4; // face widths: less than any tracker tells
 export function withoutMotion(wave: Waveform, centre: Float64Array): Waveform {
   const { fps, valid } = wave;
   const topHz = Math.min(FIT_HZ[1], 0.45 * fps);
-  const seen = sum(valid);
-  if (seen < 2 * fps || topHz <= FIT_HZ[0]) return wave;
+  if (sum(valid) < 2 * fps || topHz <= FIT_HZ[0]) return wave;
   const inBand = (values: Float64Array): Float64Array => bandpass(values, fps, FIT_HZ[0], topHz);
   const path = bridge(centre, valid, 2);
   const places = [0, 1].map((axis) => column(path, 2, axis));
@@ -24,7 +23,7 @@ export function withoutMotion(wave: Waveform, centre: Float64Array): Waveform {
   const moved = [...places, ...speeds, ...squares(places, valid)];
   const fitted = moved.map(inBand);
   const beat = inBand(bridge(wave.values, valid));
-  const mean = (a: Float64Array, b: Float64Array): number => sum(a.map((value, i) => (valid[i] ? value * b[i] : 0))) / seen;
+  const mean = (a: Float64Array, b: Float64Array): number => meanSeen(product(a, b), valid);
   const gram = Float64Array.from(fitted.flatMap((a, i) => fitted.map((b, k) => mean(a, b) + (i === k ? FAINT ** 2 : 0))));
   const weights = solve(gram, Float64Array.from(fitted, (a) => mean(a, beat)));
   return { ...wave, values: wave.values.map((value, t) => value - sum(moved.map((a, i) => weights[i] * a[t]))) };
@@ -32,16 +31,20 @@ export function withoutMotion(wave: Waveform, centre: Float64Array): Waveform {
 
 /** x², x·y and y² of the path about its middle, over its spread: shading follows these, at twice the path's pace. */
 function squares(places: Float64Array[], valid: Uint8Array): Float64Array[] {
-  const seen = sum(valid);
-  const mean = (values: Float64Array): number => sum(values.map((value, i) => (valid[i] ? value : 0))) / seen;
   const [x, y] = places.map((place) => {
-    const middle = mean(place);
+    const middle = meanSeen(place, valid);
     return place.map((value) => value - middle);
   });
-  const product = (a: Float64Array, b: Float64Array): Float64Array => a.map((value, i) => value * b[i]);
-  const spread = Math.max(Math.sqrt(mean(product(x, x))), Math.sqrt(mean(product(y, y))), NO_PATH);
-  return [product(x, x), product(x, y), product(y, y)].map((values) => values.map((value) => value / spread));
+  const [xx, xy, yy] = [product(x, x), product(x, y), product(y, y)];
+  const spread = Math.max(Math.sqrt(meanSeen(xx, valid)), Math.sqrt(meanSeen(yy, valid)), NO_PATH);
+  return [xx, xy, yy].map((values) => values.map((value) => value / spread));
 }
+
+const product = (a: Float64Array, b: Float64Array): Float64Array => a.map((value, i) => value * b[i]);
+
+/** The mean of the values that were seen. */
+const meanSeen = (values: Float64Array, valid: Uint8Array): number =>
+  sum(values.map((value, i) => (valid[i] ? value : 0))) / sum(valid);
 
 /** Half the difference of both neighbours; at the ends the whole difference to the one. */
 function gradient(values: Float64Array): Float64Array {
