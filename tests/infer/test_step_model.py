@@ -53,25 +53,6 @@ def test_the_graph_computes_what_torch_does(options: dict[str, object], tmp_path
     assert parity(net, load(tmp_path / "x.onnx"), 60) <= PARITY
 
 
-@pytest.mark.parametrize("options", [{}, {"masks": 2}], ids=str)
-def test_a_mirrored_graph_is_the_mean_of_both_sides(options: dict[str, object], tmp_path: Path) -> None:
-    net = network(**options)
-    assert export_network(net, tmp_path / "one.onnx", name="one").mirrored is False
-    manifest = export_network(net, tmp_path / "both.onnx", name="both", mirrored=True)
-    assert manifest.mirrored
-    assert manifest.parity <= PARITY
-    frames = np.random.default_rng(0).integers(0, 256, (60, 12, 12, 3)).astype(np.uint8)
-    plain, mirror, both = (load(tmp_path / name) for name in ("one.onnx", "one.onnx", "both.onnx"))
-    (wave, mask), (wave_m, mask_m) = plain.look(frames), mirror.look(frames[:, :, ::-1])
-    found, seen = both.look(frames)
-    assert np.allclose(found, (wave + wave_m) / 2, atol=1e-6)
-    assert np.allclose(seen, (mask + mask_m[..., ::-1]) / 2, atol=1e-6)
-    # A face and its mirror image have the same pulse.
-    turned, _ = both.fresh().look(frames[:, :, ::-1])
-    assert np.allclose(turned, found, atol=1e-6)
-    assert np.abs(wave - wave_m).max() > 1e-4
-
-
 def test_any_grouping_gives_the_same_numbers(exported: Path) -> None:
     frames = np.random.default_rng(0).integers(0, 256, (90, 12, 12, 3)).astype(np.uint8)
     model = load(exported)

@@ -75,8 +75,7 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("networks")
     network: Any = build("phasenet-stream")
-    name = "phasenet-stream"
-    export_network(network.eval(), folder / f"{name}.onnx", name=name, delay_frames=3, mirrored=True)
+    export_network(network.eval(), folder / "phasenet-stream.onnx", name="phasenet-stream", delay_frames=3)
     return folder
 
 

@@ -22,9 +22,6 @@ def command(
         show_default="beside the checkpoint",
     ),
     name: str = typer.Option(None, "--name", help="What to call the network.", show_default="the recipe's"),
-    mirror: bool = typer.Option(
-        False, "--mirror", help="Read every picture's mirror image, too: steadier, for twice the work."
-    ),
 ) -> None:
     """Export a checkpoint to one ONNX file with explicit state, and its manifest.
 
@@ -42,7 +39,7 @@ def command(
     except ModuleNotFoundError as error:
         raise UsageError(f"exporting needs {error.name}: pip install 'phase-rppg[train]'") from error
     target = (out or checkpoint).with_suffix(".onnx")
-    manifest = export(checkpoint, target, name=name, mirrored=mirror)
+    manifest = export(checkpoint, target, name=name)
     console = Console()
     console.print(
         f"{target}: {manifest.name}, {manifest.parameters:,} parameters, sha256 {manifest.sha256[:12]}…"

@@ -19,7 +19,7 @@ Box: TypeAlias = tuple[float, float, float, float]  # x, y, width, height in pix
 CROP_SCALE = 1.25  # side of the crop over the longer side of the detector's box
 CROP_PX = 36  # side of the picture from which skin and motion of a face are taken
 _BAND_CELLS = 12  # measured: smaller bands waste calls, larger ones multiply by zeros
-_COLOURS = np.eye(3, dtype=np.float32)
+_Band: TypeAlias = tuple[slice, slice, FloatArray]  # some cells, the pixels they see, their weights (cells,pixels)
 
 
 def square(box: Box) -> Box:
@@ -49,12 +49,10 @@ class AreaCrop:
             raise ArgumentError("box", box, "finite x, y and positive width, height")
         self.box, self.size = box, size
         x, y, width, height = box
-        self._rows, row_weights = _overlaps(y, height, size, frame_shape[0])
-        self._columns, column_weights = _overlaps(x, width, size, frame_shape[1])
-        self._row_bands = _bands(row_weights)
+        self._rows, self._row_bands = _bands(y, height, size, frame_shape[0])
+        self._columns, bands = _bands(x, width, size, frame_shape[1])
         self._column_bands = [
-            (_times_3(cells), _times_3(pixels), np.kron(weights.T, _COLOURS))  # (3·pixels,3·cells)
-            for cells, pixels, weights in _bands(column_weights)
+            (_times_3(cells), _times_3(pixels), _of_each_colour(weights)) for cells, pixels, weights in bands
         ]
 
     def mean(self, rgb: ByteArray) -> FloatArray:
@@ -71,18 +69,29 @@ class AreaCrop:
         return picture.reshape(*pictures, self.size, self.size, 3)
 
 
-def _bands(weights: FloatArray) -> list[tuple[slice, slice, FloatArray]]:
-    """The weights (S,n) a few cells at a time: which cells, which pixels they see, and the weights of these.
+def _bands(start: float, length: float, size: int, pixels: int) -> tuple[slice, list[_Band]]:
+    """Which pixels of one axis `size` cells cover, and the weights of each, a few cells at a time.
 
-    A cell sees few pixels, so almost all of the whole matrix is zero.
+    A cell sees few pixels, so almost all of the whole matrix would be zero.
     """
+    first = min(max(math.floor(start), 0), pixels - 1)
+    last = max(min(math.ceil(start + length), pixels), first + 1)
+    cells = start + length * np.arange(size + 1) / size  # (size+1,)
     bands = []
-    for first in range(0, len(weights), _BAND_CELLS):
-        some = weights[first : first + _BAND_CELLS]
-        seen = np.flatnonzero(some.any(axis=0))
-        pixels = slice(int(seen[0]), int(seen[-1]) + 1)
-        bands.append((slice(first, first + len(some)), pixels, np.ascontiguousarray(some[:, pixels])))
-    return bands
+    for low in range(0, size, _BAND_CELLS):
+        high = min(low + _BAND_CELLS, size)
+        near = min(max(math.floor(cells[low]), first), last - 1)
+        far = max(min(math.ceil(cells[high]), last), near + 1)
+        edges = np.arange(near, far + 1, dtype=np.float64)  # (n+1,)
+        if near == first:  # the outermost pixels go on for ever
+            edges[0] = -np.inf
+        if far == last:
+            edges[-1] = np.inf
+        left = np.maximum(cells[low:high, None], edges[None, :-1])
+        right = np.minimum(cells[low + 1 : high + 1, None], edges[None, 1:])
+        weights = (np.maximum(right - left, 0) * (size / length)).astype(np.float32)
+        bands.append((slice(low, high), slice(near - first, far - first), weights))
+    return slice(first, last), bands
 
 
 def _times_3(span: slice) -> slice:
@@ -90,14 +99,10 @@ def _times_3(span: slice) -> slice:
     return slice(3 * span.start, 3 * span.stop)
 
 
-def _overlaps(start: float, length: float, size: int, pixels: int) -> tuple[slice, FloatArray]:
-    """Which pixels of one axis `size` cells cover, and the weight of each: (slice, (size,n) f32)."""
-    first = min(max(math.floor(start), 0), pixels - 1)
-    last = max(min(math.ceil(start + length), pixels), first + 1)
-    cells = start + length * np.arange(size + 1) / size  # (size+1,)
-    edges = np.arange(first, last + 1, dtype=np.float64)  # (n+1,)
-    edges[0], edges[-1] = -np.inf, np.inf  # the outermost pixels go on for ever
-    low = np.maximum(cells[:-1, None], edges[None, :-1])
-    high = np.minimum(cells[1:, None], edges[None, 1:])
-    weights = np.maximum(high - low, 0) * (size / length)
-    return slice(first, last), weights.astype(np.float32)
+def _of_each_colour(weights: FloatArray) -> FloatArray:
+    """Weights (cells,pixels) for an axis on which three colours follow one another: (3·pixels,3·cells)."""
+    cells, pixels = weights.shape
+    spread = np.zeros((pixels, 3, cells, 3), np.float32)
+    for colour in range(3):
+        spread[:, colour, :, colour] = weights.T
+    return spread.reshape(3 * pixels, 3 * cells)

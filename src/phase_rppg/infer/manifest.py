@@ -29,13 +29,12 @@ class Manifest:
     fps: float  # the uniform clock of the pictures
     size: int  # their side in pixels
     delay_frames: int  # the wave at t belongs to the picture t − delay
-    states: Mapping[str, tuple[int, ...]]  # shapes, for one face
+    states: Mapping[str, tuple[int, ...]]  # shapes, batch of one
     mask: tuple[int, int, int]  # masks, height, width
     normalise: str  # what the network itself does to the pixels; the caller does nothing
     receptive_frames: int
     parameters: int
     parity: float  # largest difference from torch over the frames compared at export
-    mirrored: bool = False  # whether the graph reads every picture's mirror image, too, and gives the mean of both
     training: Mapping[str, Any] = field(default_factory=dict)  # recipe, version, commit, clips, score
     calibration: str = "network"  # the gate that judges its numbers; that file names this one's checksum
     citation: str = ""

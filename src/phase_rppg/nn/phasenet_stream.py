@@ -17,10 +17,10 @@ CONFIG = PhaseNetConfig(
     size=SIZE,
     normalise="log",
     stem_stride=2,
-    channels=(24, 48, 64),  # the first block has four times the pixels of the others: width is cheap behind it
+    channels=(24, 32, 48),
     expansion=2,  # 4 makes training several times slower
     pools=(2, 1, 1),  # 18 → 9 px: masks still tell a cheek from the background
-    hidden=64,
+    hidden=48,
     tcn_dilations=(1, 2, 4, 8),  # two seconds
 )
 

@@ -1,8 +1,4 @@
-"""Export a trained network: one ONNX graph for any number of frames, with explicit state and folded norms.
-
-A mirrored graph reads every picture and its mirror image, side by side as a batch of two, and its wave is the mean of
-both: a face is as likely one way round as the other, and what the network gets wrong differs between them.
-"""
+"""Export a trained network: one ONNX graph for any number of frames, with explicit state and folded norms."""
 
 from __future__ import annotations
 
@@ -49,9 +45,7 @@ def load_network(path: str | Path) -> tuple[PhaseNet, dict[str, Any]]:
     return network.eval(), facts
 
 
-def export(
-    path: str | Path, out: str | Path, *, name: str | None = None, mirrored: bool = False
-) -> Manifest:
+def export(path: str | Path, out: str | Path, *, name: str | None = None) -> Manifest:
     """Write `out` (an .onnx file) and its manifest beside it, after comparing the graph with torch."""
     network, facts = load_network(path)
     recipe = facts["recipe"]
@@ -67,7 +61,6 @@ def export(
         out,
         name=name or recipe["network"]["name"],
         delay_frames=recipe["delay_frames"],
-        mirrored=mirrored,
         training=training,
     )
 
@@ -78,7 +71,6 @@ def export_network(
     *,
     name: str,
     delay_frames: int = 0,
-    mirrored: bool = False,
     training: dict[str, Any] | None = None,
 ) -> Manifest:
     """Write a network as a step graph with its manifest; refused if it does not compute what torch does."""
@@ -86,7 +78,7 @@ def export_network(
     folded = fold(network)
     sides = network.config.maps()
     with atomic_path(target) as temporary:
-        _write(folded, temporary, mirrored)
+        _write(folded, temporary)
         _check_operators(temporary)
         manifest = Manifest(
             name=name,
@@ -95,13 +87,12 @@ def export_network(
             fps=network.config.fps,
             size=network.size,
             delay_frames=delay_frames,
-            states={key: tuple(tensor.shape) for key, tensor in _memory(network, mirrored).tensors().items()},
+            states={key: tuple(tensor.shape) for key, tensor in network.initial_state().tensors().items()},
             mask=(network.config.masks, sides[-1], sides[-1]),
             normalise=network.config.normalise,
             receptive_frames=network.receptive_frames,
             parameters=parameters(network),
             parity=0.0,
-            mirrored=mirrored,
             training=training or {},
             citation=CITATION,
         )
@@ -131,8 +122,7 @@ def parity(network: PhaseNet, model: StepModel, frames: int = PARITY_FRAMES) -> 
     noise = rng.normal(0, 2, (frames, network.size, network.size, 3))
     pixels = np.clip(np.rint(scene + beat + noise), 0, 255).astype(np.uint8)
     with torch.no_grad():
-        looks = views(torch.from_numpy(pixels), model.manifest.mirrored)
-        whole = network.eval()(looks).wave.mean(0).numpy()
+        whole = network.eval()(torch.from_numpy(pixels[None])).wave[0].numpy()
     singly, chunked = model.fresh(), model.fresh()
     one = np.concatenate([singly.step(pixels[t : t + 1]) for t in range(frames)])
     many = np.concatenate([chunked.step(part) for part in np.array_split(pixels, 7)])
@@ -140,41 +130,29 @@ def parity(network: PhaseNet, model: StepModel, frames: int = PARITY_FRAMES) -> 
     return float(max(np.abs(one - whole).max(), np.abs(many - whole).max()) / spread)
 
 
-def views(pixels: Tensor, mirrored: bool) -> Tensor:
-    """(T,S,S,3) -> (1,T,S,S,3), or (2,T,S,S,3) with the mirror images second."""
-    return torch.stack([pixels, pixels.flip(2)]) if mirrored else pixels[None]
-
-
-def _memory(network: PhaseNet, mirrored: bool) -> State:
-    return network.initial_state(2 if mirrored else 1)
-
-
 class _Step(nn.Module):
     """The network with its state as plain inputs and outputs, one face at a time."""
 
-    def __init__(self, network: PhaseNet, like: State, mirrored: bool) -> None:
+    def __init__(self, network: PhaseNet, like: State) -> None:
         super().__init__()
-        self.network, self.like, self.mirrored = network, like, mirrored
+        self.network, self.like = network, like
 
     def forward(self, pixels: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
         state = self.like.replace(dict(zip(self.like.tensors(), states, strict=True)))
-        new, output = self.network.run(state, views(pixels, self.mirrored))
-        wave, mask = output.wave, output.mask  # (1 or 2,T), (1 or 2,T,M,h,w)
-        assert mask is not None
-        if self.mirrored:
-            wave, mask = wave.mean(0, keepdim=True), 0.5 * (mask[:1] + mask[1:].flip(-1))
-        return wave[0], mask[0], *new.tensors().values()
+        new, output = self.network.run(state, pixels[None])
+        assert output.mask is not None
+        return output.wave[0], output.mask[0], *new.tensors().values()
 
 
-def _write(network: PhaseNet, path: Path, mirrored: bool) -> None:
+def _write(network: PhaseNet, path: Path) -> None:
     network = copy.deepcopy(network).to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-    like = _memory(network, mirrored)
+    like = network.initial_state()
     states = list(like.tensors())
     frames = torch.randint(0, 256, (5, network.size, network.size, 3), dtype=torch.uint8)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the tracer warns about sizes that are constant on purpose
         torch.onnx.export(
-            _Step(network, like, mirrored),
+            _Step(network, like),
             (frames, *like.tensors().values()),
             str(path),
             input_names=[INPUT, *states],
