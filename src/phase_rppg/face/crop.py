@@ -19,7 +19,7 @@ Box: TypeAlias = tuple[float, float, float, float]  # x, y, width, height in pix
 CROP_SCALE = 1.25  # side of the crop over the longer side of the detector's box
 CROP_PX = 36  # side of the picture from which skin and motion of a face are taken
 _BAND_CELLS = 12  # measured: smaller bands waste calls, larger ones multiply by zeros
-_Band: TypeAlias = tuple[slice, slice, FloatArray]  # some cells, the pixels they see, their weights (cells,pixels)
+_Band: TypeAlias = tuple[slice, slice, FloatArray]  # cells, the pixels they see, weights (cells,pixels)
 
 
 def square(box: Box) -> Box:
