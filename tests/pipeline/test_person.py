@@ -45,3 +45,20 @@ def test_a_network_sees_a_face_that_sways_stand_still() -> None:
     going = np.stack(shown).astype(float)
     assert len(going) == len(frames)
     assert going[MIDDLE].std(0).mean() < 0.3 * standing[MIDDLE].std(0).mean()
+
+
+def test_the_path_of_a_face_is_where_it_went() -> None:
+    actor = Actor(lambda t: (100 + 6 * np.sin(np.pi * t), 80 + 3 * np.sin(2 * np.pi * t)), 80, amplitude=0.0)
+    session = Session(SessionConfig(model=Album([])))
+    frames = list(Film((actor,), clock(5), height=160, width=200, noise=1.0).frames())
+    for frame in frames:
+        session.push(frame)
+    (person,) = session.present
+    path = person.path(3.0)  # (90,2)
+    t_s = np.array([frame.t_s for frame in frames])[-len(path) :]
+    went = np.stack([6 * np.sin(np.pi * t_s), 3 * np.sin(2 * np.pi * t_s)], 1) / person.track.box[2]
+    assert path.shape == (90, 2)
+    off = (path - path.mean(0)) - (went - went.mean(0))
+    assert np.abs(off).max() < 0.15 * np.ptp(went)
+    assert len(person.path(1.0)) == 30
+    assert np.array_equal(person.path(1.0), path[-30:])

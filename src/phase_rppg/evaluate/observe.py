@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..synth.codec import transcode
 from ..synth.film import Film, film
 from ..synth.sample import FULL_HEIGHT_PX, stream
 from ..synth.work import in_order
-from ..types import Frame, Quality, Reading
+from ..types import ByteArray, Frame, Quality, Reading
 from .calibrate import Observed
 
 FRAME_SHAPE = (288, 352)  # pixels of the filmed picture: height, width
@@ -40,13 +40,7 @@ def observe(
     fixed: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Observed]]:
     """Film sample `index` of a world once and show it to one ungated session per config."""
-    world = worlds.load(world_name)
-    drawn = world.draw(worlds.FrameSpec, stream(world, seed, index, "frame"), fixed)
-    height, width = shape
-    # The picture is a cut-out of a larger one: the face keeps the pixels it has there.
-    fixed = {**(fixed or {}), "frame.face_px": drawn.face_px * FULL_HEIGHT_PX / height}
-    recording = film(world, seed, index, seconds=seconds, height=height, width=width, fixed=fixed)
-    pictures = transcode(recording.frames(), recording.codec, recording.fps)
+    recording, pictures = shoot(world_name, seed, index, seconds=seconds, shape=shape, fixed=fixed)
     sessions = {name: Session(config) for name, config in configs.items()}
     windows: dict[str, list[WindowResult]] = {name: [] for name in configs}
     for rgb, t_s in zip(pictures, recording.t_s, strict=False):
@@ -63,6 +57,25 @@ def observe(
         ]
         for name, found in windows.items()
     }
+
+
+def shoot(
+    world_name: str,
+    seed: int,
+    index: int,
+    *,
+    seconds: float,
+    shape: tuple[int, int] = FRAME_SHAPE,
+    fixed: Mapping[str, Any] | None = None,
+) -> tuple[Film, Iterator[ByteArray]]:
+    """Sample `index` of a world as a recording, and its pictures (H,W,3) u8 behind its codec."""
+    world = worlds.load(world_name)
+    drawn = world.draw(worlds.FrameSpec, stream(world, seed, index, "frame"), fixed)
+    height, width = shape
+    # The picture is a cut-out of a larger one: the face keeps the pixels it has there.
+    fixed = {**(fixed or {}), "frame.face_px": drawn.face_px * FULL_HEIGHT_PX / height}
+    recording = film(world, seed, index, seconds=seconds, height=height, width=width, fixed=fixed)
+    return recording, transcode(recording.frames(), recording.codec, recording.fps)
 
 
 def observe_worlds(

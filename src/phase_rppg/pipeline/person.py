@@ -154,6 +154,12 @@ class Person:
         stop = self._history.stop
         return self._known_wave(stop - round(seconds * self.clock.fps), stop)
 
+    def path(self, seconds: float) -> FloatArray:
+        """Where the face was in the last seconds, (T,2) right and down, in face widths."""
+        stop = self._history.stop
+        rows, _ = self._history.window(stop - round(seconds * self.clock.fps), stop)
+        return rows[:, [_X, _Y]]
+
     def flush(self) -> None:
         """Make a network answer for the last pictures, by repeating the last one for as long as its delay."""
         if self._model is not None and self._model.delay_frames and self._before is not None:

@@ -1,0 +1,141 @@
+"""How strong the true line is in the waves of several networks, where it is hardest to see.
+
+    python benchmarks/line_strength.py [--method phasenet-stream] [--method run/last.onnx] [--n 24] [--out F]
+
+An error in bpm says little about a network: a recording that is lost lands anywhere, so means over recordings
+differ by chance. How far the line at the true rate stands above what is beside it changes smoothly. Every
+recording is filmed once and shown to all methods. What the face's path explains is taken out of each wave, as
+it is before a rate is looked for. Then the wave is demodulated with the true phase, so that a heart that
+changes its pace keeps its line.
+
+The recordings are of a seed for development: neither training, calibration nor the held-out worlds use it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+
+from phase_rppg.evaluate.observe import shoot
+from phase_rppg.fileio import dump_json, write_json
+from phase_rppg.pipeline.api import Order
+from phase_rppg.pipeline.session import Session
+from phase_rppg.signal.motion import without_motion
+from phase_rppg.synth.work import in_order
+from phase_rppg.types import FloatArray, Frame
+
+# name → world, and what is fixed in it
+GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "motion VI": ("motion", {"subject.fitzpatrick": 6}),
+    "phone III through H.264": ("phone", {"subject.fitzpatrick": 3, "codec.name": "h264"}),
+    "phone VI through H.264": ("phone", {"subject.fitzpatrick": 6, "codec.name": "h264"}),
+}
+BESIDE_HZ = (0.25, 0.9)  # how far from the line "beside it" begins and ends
+WARM_UP_S = 1.0  # of a wave that is not judged
+
+
+@dataclass(frozen=True)
+class Job:
+    """One recording to film, and who reads it."""
+
+    group: str
+    index: int
+    methods: tuple[str, ...]
+    seconds: float
+    seed: int
+
+
+def watch(job: Job) -> dict[str, float | None]:
+    """method → strength of the true line in dB; None where no face was followed to the end."""
+    world, fixed = GROUPS[job.group]
+    recording, pictures = shoot(world, job.seed, job.index, seconds=job.seconds, fixed=fixed)
+    sessions = {
+        name: Session(Order(name, window_s=job.seconds, faces="largest", gated=False, alone=True).config())
+        for name in job.methods
+    }
+    for rgb, t_s in zip(pictures, recording.t_s, strict=False):
+        for session in sessions.values():
+            session.push(Frame(rgb, float(t_s)))
+    found: dict[str, float | None] = {}
+    for name, session in sessions.items():
+        people = session.present
+        session.finish()
+        found[name] = None
+        if people:
+            wave = people[0].recent(job.seconds - WARM_UP_S)
+            path = people[0].path(job.seconds - WARM_UP_S)
+            if wave.valid.mean() > 0.9:
+                found[name] = line_db(without_motion(wave, path).values, recording.bpm(wave.t_s), wave.fps)
+    return found
+
+
+def line_db(values: FloatArray, bpm: FloatArray, fps: float) -> float:
+    """Power at the true rate (T,) over the mean power beside it, in dB."""
+    taper = np.hanning(len(values)) * (values - values.mean())
+    phase, t_s = 2 * np.pi * np.cumsum(bpm) / 60 / fps, np.arange(len(values)) / fps
+
+    def power(off_hz: float) -> float:
+        return float(np.abs(taper @ np.exp(-1j * (phase + 2 * np.pi * off_hz * t_s))) ** 2)
+
+    beside = np.linspace(*BESIDE_HZ, 9)
+    noise = np.mean([power(hz) for hz in (*beside, *-beside)])
+    return 10 * float(np.log10(max(power(0.0), 1e-30) / max(float(noise), 1e-30)))
+
+
+def summary(found: list[float | None]) -> dict[str, Any]:
+    """Mean, median and worst third of some recordings."""
+    known = np.sort([db for db in found if db is not None])
+    return {
+        "recordings": len(found),
+        "without_a_face": len(found) - len(known),
+        "mean_db": round(float(known.mean()), 2),
+        "median_db": round(float(np.median(known)), 2),
+        "worst_third_db": round(float(known[: max(len(known) // 3, 1)].mean()), 2),
+        "below_6_db": int((known < 6).sum()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--method", action="append", help="a method, a network or its file; may be repeated")
+    parser.add_argument("--n", type=int, default=24, help="recordings of each group")
+    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--seed", type=int, default=9001)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.n < 1:
+        parser.error("--n: at least 1")
+    methods = tuple(options.method or ("phasenet-stream", "pos"))
+    jobs = [
+        Job(group, index, methods, options.seconds, options.seed)
+        for group in GROUPS
+        for index in range(options.n)
+    ]
+    found = list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs)))
+    asked = " ".join(f"--method {method}" for method in methods)
+    report = {
+        "command": f"benchmarks/line_strength.py {asked} --n {options.n} --seconds {options.seconds:g} "
+        f"--seed {options.seed}",
+        "line_over_beside": {
+            group: {
+                method: summary([f[method] for job, f in zip(jobs, found, strict=True) if job.group == group])
+                for method in methods
+            }
+            for group in GROUPS
+        },
+    }
+    print(dump_json(report))
+    if options.out:
+        write_json(options.out, report)
+
+
+if __name__ == "__main__":
+    main()
