@@ -15,7 +15,7 @@ from ..errors import ArgumentError, UnknownNameError
 from ..nn.output import Output
 from .contrast import contrast_loss, normalised_spectrum
 
-AUXILIARY = ("latent", "spectral", "oscillator", "skin", "none")
+AUXILIARY = ("latent", "spectral", "oscillator", "skin", "cover", "none")
 BAND_HZ = (0.66, 3.34)
 LAG = 3  # frames between the samples that the oscillator's recurrence links
 _TINY = 1e-8
@@ -69,15 +69,34 @@ def off_skin(mask: Tensor, skin: Tensor) -> Tensor:
     mask (B,T,M,h,w) sums to 1, skin (B,S,S) is 0–1; a clip whose skin nobody knows (all 0) costs nothing.
     A second mask is free: it may watch the background.
     """
-    height, width = mask.shape[-2:]
-    small = F.adaptive_avg_pool2d(skin[:, None], (height, width))  # (B,1,h,w)
-    most = small.amax((1, 2, 3))  # (B,)
-    known = most > 0
+    known, small = _on_mask(mask, skin)
     if not known.any():
         return mask.new_zeros(())
-    small = small[known] / most[known, None, None, None]
+    small = small / small.amax((1, 2, 3), keepdim=True)
     share = (mask[known, :, 0] * small).sum((-1, -2))  # (B,T)
     return -share.clamp_min(1e-4).log().mean()
+
+
+def uncovered(mask: Tensor, skin: Tensor) -> Tensor:
+    """Kullback–Leibler distance of an even look at all skin from each mask: 0 if the mask is that look.
+
+    Shapes as in `off_skin`. A mask that sits on one cheek is on skin, but averages noise and codec over a cheek
+    only; here every part of the skin that it leaves out costs.
+    """
+    known, small = _on_mask(mask, skin)
+    if not known.any():
+        return mask.new_zeros(())
+    even = small / small.sum((1, 2, 3), keepdim=True)  # (B,1,h,w)
+    distance = even * (even.clamp_min(1e-9).log() - mask[known, :, 0].clamp_min(1e-6).log())
+    return distance.sum((-1, -2)).mean()
+
+
+def _on_mask(mask: Tensor, skin: Tensor) -> tuple[Tensor, Tensor]:
+    """Whose skin is known (B,), and how much of it each cell of their masks shows (known,1,h,w)."""
+    height, width = mask.shape[-2:]
+    small = F.adaptive_avg_pool2d(skin[:, None], (height, width))  # (B,1,h,w)
+    known = small.amax((1, 2, 3)) > 0
+    return known, small[known]
 
 
 class LatentDecoder(nn.Module):
@@ -132,7 +151,7 @@ class Objective(nn.Module):
                     "loss.auxiliary", auxiliary, "another one: this network shows no latent sequence"
                 )
             self.decoder = LatentDecoder(example.latent.shape[2], example.raw.shape[2])
-        if auxiliary == "skin" and example.mask is None:
+        if auxiliary in ("skin", "cover") and example.mask is None:
             raise ArgumentError("loss.auxiliary", auxiliary, "another one: this network shows no mask")
 
     def forward(
@@ -158,8 +177,9 @@ class Objective(nn.Module):
             extra = spectral(wave, target, self.fps)
         elif self.auxiliary == "oscillator":
             extra = oscillator_residual(wave)
-        elif self.auxiliary == "skin" and output.mask is not None and skin is not None:
-            extra = off_skin(output.mask[:, self.first :], skin)
+        elif self.auxiliary in ("skin", "cover") and output.mask is not None and skin is not None:
+            judge = off_skin if self.auxiliary == "skin" else uncovered
+            extra = judge(output.mask[:, self.first :], skin)
         return Terms(main + self.weight * extra, agreement.detach(), extra.detach())
 
 

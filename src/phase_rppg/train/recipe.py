@@ -103,7 +103,8 @@ class Loss:
     main: str = "pearson"  # negative Pearson; or "contrast" (Contrast-Phys+), for the network contrast-phys
     labelled: float = 1.0  # share of the clips whose reference "contrast" may see; 0: none, unsupervised
     target: str = "wave"  # what the network's wave shall be: the pulse, or "difference", its slope
-    auxiliary: str = "latent"  # "latent", "spectral", "oscillator", "skin" (of the generator) or "none"
+    # "latent", "spectral", "oscillator", "none"; where the generator knows the skin, "skin" or "cover"
+    auxiliary: str = "latent"
     weight: float = 0.1  # λ
     warmup_frames: int = 15  # at the start of a clip that are not judged: the network has seen too little
 
