@@ -80,8 +80,8 @@ def off_skin(mask: Tensor, skin: Tensor) -> Tensor:
 def uncovered(mask: Tensor, skin: Tensor) -> Tensor:
     """Kullback–Leibler distance of an even look at all skin from each mask: 0 if the mask is that look.
 
-    Shapes as in `off_skin`. A mask that sits on one cheek is on skin, but averages noise and codec over a cheek
-    only; here every part of the skin that it leaves out costs.
+    Shapes as in `off_skin`. A mask that sits on one cheek is on skin, but averages noise and codec over that
+    cheek only; here every part of the skin that it leaves out costs.
     """
     known, small = _on_mask(mask, skin)
     if not known.any():
