@@ -88,11 +88,13 @@ def line_db(values: FloatArray, bpm: FloatArray, fps: float) -> float:
 
 
 def summary(found: list[float | None]) -> dict[str, Any]:
-    """Mean, median and worst third of some recordings."""
+    """Mean, median and worst third of some recordings, as far as a face was followed in any."""
     known = np.sort([db for db in found if db is not None])
+    counts = {"recordings": len(found), "without_a_face": len(found) - len(known)}
+    if not len(known):
+        return counts
     return {
-        "recordings": len(found),
-        "without_a_face": len(found) - len(known),
+        **counts,
         "mean_db": round(float(known.mean()), 2),
         "median_db": round(float(np.median(known)), 2),
         "worst_third_db": round(float(known[: max(len(known) // 3, 1)].mean()), 2),

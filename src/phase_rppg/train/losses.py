@@ -99,6 +99,9 @@ def _on_mask(mask: Tensor, skin: Tensor) -> tuple[Tensor, Tensor]:
     return known, small[known]
 
 
+_OF_MASKS = {"skin": off_skin, "cover": uncovered}
+
+
 class LatentDecoder(nn.Module):
     """Rebuild z_raw from the cleaned sequence: MSE + 0.1 (1 − cos), on z_raw standardised over the clip."""
 
@@ -151,7 +154,7 @@ class Objective(nn.Module):
                     "loss.auxiliary", auxiliary, "another one: this network shows no latent sequence"
                 )
             self.decoder = LatentDecoder(example.latent.shape[2], example.raw.shape[2])
-        if auxiliary in ("skin", "cover") and example.mask is None:
+        if auxiliary in _OF_MASKS and example.mask is None:
             raise ArgumentError("loss.auxiliary", auxiliary, "another one: this network shows no mask")
 
     def forward(
@@ -177,9 +180,8 @@ class Objective(nn.Module):
             extra = spectral(wave, target, self.fps)
         elif self.auxiliary == "oscillator":
             extra = oscillator_residual(wave)
-        elif self.auxiliary in ("skin", "cover") and output.mask is not None and skin is not None:
-            judge = off_skin if self.auxiliary == "skin" else uncovered
-            extra = judge(output.mask[:, self.first :], skin)
+        elif self.auxiliary in _OF_MASKS and output.mask is not None and skin is not None:
+            extra = _OF_MASKS[self.auxiliary](output.mask[:, self.first :], skin)
         return Terms(main + self.weight * extra, agreement.detach(), extra.detach())
 
 
