@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phase_rppg.errors import ArgumentError
-from phase_rppg.nn.asf import AdaptiveSpatialFilter
+from phase_rppg.nn.asf import VARIANCE_FLOOR, AdaptiveSpatialFilter, Unrest
 from phase_rppg.nn.frontend import LOG_CENTRE, LOG_FLOOR, FrontEnd
 from phase_rppg.nn.gtcn import GatedTCN
 from phase_rppg.nn.layers import CausalDepthwise
@@ -94,6 +94,35 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
     # Later chunks take their first difference from the frame before.
     more, _, _ = asf(x, last, torch.ones(1), 2)
     assert torch.allclose(more[:, 0, 6 * masks :], z[:, 0] - last, atol=1e-6)
+
+
+def test_unrest_is_the_log_of_the_running_variance_of_each_cell() -> None:
+    torch.manual_seed(2)
+    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), Unrest(6, 3)
+    x = torch.randn(2 * 12, 6, 4, 4)
+    state = front.initial_state(torch.zeros(1), 2, 4)
+    level, _ = unrest(x, unrest.initial_state(x, 2, 4), front.running(12, state))
+    seen = unrest.look(x).reshape(2, 12, 3, 4, 4).double()
+    mean = variance = torch.zeros(2, 3, 4, 4, dtype=torch.float64)
+    held = 0.0
+    for t in range(12):
+        held = front.decay * held + 1
+        mean = mean + (seen[:, t] - mean) / held
+        variance = variance + ((seen[:, t] - mean) ** 2 - variance) / held
+        expected = torch.log(variance + VARIANCE_FLOOR)
+        assert torch.allclose(level.reshape(2, 12, 3, 4, 4)[:, t].double(), expected, atol=1e-4)
+
+
+def test_a_restless_cell_stands_out_and_is_forgiven_in_time() -> None:
+    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), Unrest(1, 1)
+    torch.nn.init.ones_(unrest.look.weight)
+    x = torch.zeros(120, 1, 3, 3)
+    x[:30, 0, 1, 1] = torch.randn(30, generator=torch.Generator().manual_seed(0))
+    running = front.running(120, front.initial_state(torch.zeros(1), 1, 3))
+    level, _ = unrest(x, unrest.initial_state(x, 1, 3), running)
+    excess = level[:, 0, 1, 1] - level[:, 0, 0, 0]
+    assert excess[29] > 5
+    assert 0 < excess[119] < excess[29] - 3
 
 
 def test_without_asf_the_features_are_the_plain_mean() -> None:

@@ -21,6 +21,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "ZAS b=3": {"zas_block": 3, "zas_fraction": 0.5},
     "without ASF": {"asf": False},
     "two masks": {"masks": 2},
+    "a mask that knows unrest": {"watched": 3},
     "without derivative": {"derivative": False},
     "without GTCN": {"temporal": "none"},
     "one TCN layer": {"tcn_dilations": (1,)},
@@ -68,7 +69,7 @@ def test_frame_by_frame_equals_the_whole_clip(overrides: dict[str, object]) -> N
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6))
 @settings(deadline=None, max_examples=15)
 def test_chunks_of_any_sizes_equal_the_whole_clip(sizes: list[int]) -> None:
-    network, pixels = small(temporal="both", masks=2), clip(1, sum(sizes))
+    network, pixels = small(temporal="both", masks=2, watched=3), clip(1, sum(sizes))
     with torch.no_grad():
         whole = network(pixels).wave
     assert torch.allclose(streamed(network, pixels, sizes), whole, rtol=0, atol=1e-5)
@@ -202,6 +203,7 @@ def test_wrong_pixels_are_refused(pixels: torch.Tensor, says: str) -> None:
 
 BAD_CONFIG: list[dict[str, object]] = [
     {"size": 3}, {"size": 8, "zas_block": 4}, {"channels": ()}, {"pools": (2, 2)}, {"masks": 3}, {"masks": 0},
+    {"watched": -1},
     {"zas_fraction": 1.5}, {"tcn_dilations": ()}, {"mean_s": 0.0}, {"fps": float("nan")},
     {"size": 4, "zas": False}, {"stem_stride": 0}, {"hidden": -1}, {"size": "64"}, {"zas": 1},
     {"channels": (8.5, 8, 8)},

@@ -38,14 +38,24 @@ class FrontEnd(nn.Module):
         zeros = like.new_zeros(batch, 3, size, size) if self.log else None
         return FrontState(like.new_zeros(1), zeros, zeros)
 
+    def running(self, frames: int, state: FrontState) -> tuple[Tensor, Tensor]:
+        """A running mean with the same time constant over the next frames: how much each of them counts in it
+        (T,T), and the mean from before them (T,)."""
+        kernel, fill, weight = self._decayed(frames, state)
+        return kernel / weight[:, None], fill * state.weight / weight
+
+    def _decayed(self, frames: int, state: FrontState) -> tuple[Tensor, Tensor, Tensor]:
+        """(T,T) d^{t−s}, (T,) d^{t+1} and (T,) D_t of the next frames."""
+        steps = torch.arange(1, frames + 1, device=state.weight.device, dtype=torch.float32)
+        age = steps[:, None] - steps[None, :]  # (T,T) t−s
+        kernel = torch.where(age >= 0, self.decay ** age.clamp(min=0), torch.zeros_like(age))
+        fill = self.decay**steps
+        return kernel, fill, kernel.sum(1) + fill * state.weight
+
     def forward(self, pixels: Tensor, state: FrontState) -> tuple[Tensor, FrontState]:
         """(B,T,S,S,3) 0–255 -> frame-major (B·T,channels,S,S), channels last in memory."""
         batch, frames, size = int(pixels.shape[0]), pixels.shape[1], int(pixels.shape[2])
-        steps = torch.arange(1, frames + 1, device=pixels.device, dtype=torch.float32)
-        age = steps[:, None] - steps[None, :]  # (T,T) t−s
-        kernel = torch.where(age >= 0, self.decay ** age.clamp(min=0), torch.zeros_like(age))
-        fill = self.decay**steps  # (T,) d^{t+1}
-        weight = kernel.sum(1) + fill * state.weight  # (T,) D_t
+        kernel, fill, weight = self._decayed(frames, state)
         values = pixels.to(torch.float32)
         plain = (values - PIXEL_CENTRE) / PIXEL_SPREAD
         if state.log is None or state.high is None:

@@ -65,6 +65,7 @@ class PhaseNetConfig:
     asf: bool = True  # False: plain mean over space
     asf_hidden: int = 32
     masks: int = 1
+    watched: int = 0  # features whose unrest the mask knows, cell by cell; 0: it sees the present only
     derivative: bool = True
     temporal: str = "gtcn"  # "gtcn", "oscillators", "both" or "none"
     hidden: int = 64  # channels of the temporal part
@@ -116,7 +117,7 @@ class PhaseNetConfig:
 
 _AT_LEAST = {
     "size": 4, "stem": 1, "stem_stride": 1, "channels": 1, "pools": 1, "expansion": 1, "est_kernel": 1,
-    "reduction": 0, "zas_block": 1, "asf_hidden": 1, "masks": 1, "hidden": 1, "tcn_kernel": 1,
+    "reduction": 0, "zas_block": 1, "asf_hidden": 1, "masks": 1, "watched": 0, "hidden": 1, "tcn_kernel": 1,
     "tcn_dilations": 1, "oscillators": 1,
 }  # fmt: skip
 _CHOICES = {
@@ -162,7 +163,12 @@ class PhaseNet(nn.Module):
             for inputs, outputs, pool in zip((c.stem, *c.channels), c.channels, c.pools, strict=False)
         )
         self.filter = AdaptiveSpatialFilter(
-            c.channels[-1], c.asf_hidden, masks=c.masks, learned=c.asf, derivative=c.derivative
+            c.channels[-1],
+            c.asf_hidden,
+            masks=c.masks,
+            learned=c.asf,
+            derivative=c.derivative,
+            watched=c.watched,
         )
         # z and v differ in scale by orders of magnitude: bring them to one before they are mixed.
         self.norm: nn.Module = nn.BatchNorm2d(self.filter.outputs)
@@ -194,7 +200,7 @@ class PhaseNet(nn.Module):
         if size not in (None, self.size):
             raise ArgumentError("size", size, f"{self.size}: build the network with size={size}")
         like = self.head.weight
-        sides = self.config.maps()
+        sides, watch = self.config.maps(), self.filter.unrest
         return State(
             front=self.front.initial_state(like, batch, self.size),
             est=tuple(
@@ -204,6 +210,7 @@ class PhaseNet(nn.Module):
             z=self.filter.initial_state(like, batch),
             bank=self.bank.initial_state(like, batch) if self.bank is not None else None,
             tcn=self.tcn.initial_state(like, batch) if self.tcn is not None else (),
+            unrest=watch.initial_state(like, batch, sides[-1]) if watch is not None else None,
         )
 
     def forward(self, pixels: Tensor) -> Output:
@@ -241,11 +248,14 @@ class PhaseNet(nn.Module):
             x, history = block(x, history)
             est.append(history)
         started = (state.front.weight > 0).to(x.dtype)
-        z, mask, last = self.filter(x, state.z, started, batch)  # z (B,T,outputs)
+        restless, unrest = None, state.unrest
+        if self.filter.unrest is not None and unrest is not None:
+            restless, unrest = self.filter.unrest(x, unrest, self.front.running(pixels.shape[1], state.front))
+        z, mask, last = self.filter(x, state.z, started, batch, restless)  # z (B,T,outputs)
         mask = mask.reshape(batch, -1, *(int(n) for n in mask.shape[1:]))
         wave, latent, bank, tcn = self.read(z, state.bank, state.tcn)
         output = Output(wave, latent, mask, z[:, :, : self.filter.width])
-        return State(front, tuple(est), last, bank, tcn), output
+        return State(front, tuple(est), last, bank, tcn, unrest), output
 
     def read(
         self, z: Tensor, bank: Tensor | None, tcn: tuple[Tensor, ...]
