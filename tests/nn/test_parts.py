@@ -81,7 +81,8 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
     torch.manual_seed(1)
     asf = AdaptiveSpatialFilter(6, 4, masks=masks).eval()
     x = torch.randn(2 * 5, 6, 7, 7)
-    out, mask, last = asf(x, asf.initial_state(x, 2), torch.zeros(1), 2)
+    mask = asf.mask(x)
+    out, last = asf(x, mask, asf.initial_state(x, 2), torch.zeros(1), 2)
     assert mask.shape == (10, masks, 7, 7)
     assert (mask >= 0).all()
     assert torch.allclose(mask.sum((2, 3)), torch.ones(10, masks), atol=1e-6)
@@ -92,7 +93,7 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
     assert (v[:, 0] == 0).all()
     assert torch.equal(last, z[:, -1])
     # Later chunks take their first difference from the frame before.
-    more, _, _ = asf(x, last, torch.ones(1), 2)
+    more, _ = asf(x, mask, last, torch.ones(1), 2)
     assert torch.allclose(more[:, 0, 6 * masks :], z[:, 0] - last, atol=1e-6)
 
 
@@ -125,10 +126,24 @@ def test_a_restless_cell_stands_out_and_is_forgiven_in_time() -> None:
     assert 0 < excess[119] < excess[29] - 3
 
 
+def test_a_steady_mask_is_the_mean_of_the_masks_so_far() -> None:
+    torch.manual_seed(3)
+    front = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0)
+    asf = AdaptiveSpatialFilter(6, 4, masks=2, steady=True).eval()
+    x = torch.randn(2 * 9, 6, 5, 5)
+    running = front.running(9, front.initial_state(torch.zeros(1), 2, 5))
+    mask, _ = asf.look(x, asf.initial_look(x, 2, 5), running)
+    single = asf.mask(x).reshape(2, 9, 2, 5, 5)
+    weights = front.decay ** torch.arange(8, -1, -1.0)
+    expected = torch.einsum("t,btmhw->bmhw", weights / weights.sum(), single)
+    assert torch.allclose(mask.reshape(2, 9, 2, 5, 5)[:, -1], expected, atol=1e-6)
+    assert torch.allclose(mask.sum((2, 3)), torch.ones(18, 2), atol=1e-5)
+
+
 def test_without_asf_the_features_are_the_plain_mean() -> None:
     asf = AdaptiveSpatialFilter(6, 4, learned=False, derivative=False)
     x = torch.randn(5, 6, 7, 7)
-    out, _, _ = asf(x, asf.initial_state(x, 1), torch.zeros(1), 1)
+    out, _ = asf(x, asf.mask(x), asf.initial_state(x, 1), torch.zeros(1), 1)
     assert torch.allclose(out[0], x.mean((2, 3)), atol=1e-6)
 
 

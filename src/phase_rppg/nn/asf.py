@@ -7,8 +7,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .layers import ConvNorm
+from .streaming import LookState
 
 VARIANCE_FLOOR = 1e-3  # a cell that never moved is not infinitely more trustworthy than one that hardly did
+
+
+def running_mean(values: Tensor, before: Tensor, running: tuple[Tensor, Tensor]) -> Tensor:
+    """The mean of (B,T,N) so far at every frame, given the mean before them (B,N) and `FrontEnd.running`."""
+    kernel, past = running
+    return torch.matmul(kernel, values) + past[:, None] * before[:, None]
 
 
 class Unrest(nn.Module):
@@ -27,13 +34,12 @@ class Unrest(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor, running: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """(B·T,C,H,W), mean and variance so far (B,2,H·W·K) -> (B·T,K,H,W), new state."""
-        kernel, past = running
         batch = int(state.shape[0])
         seen = self.look(x)
         height, width, watched = int(seen.shape[2]), int(seen.shape[3]), int(seen.shape[1])
         values = seen.permute(0, 2, 3, 1).reshape(batch, -1, height * width * watched)  # (B,T,H·W·K)
-        mean = torch.matmul(kernel, values) + past[:, None] * state[:, :1]
-        variance = torch.matmul(kernel, (values - mean).square()) + past[:, None] * state[:, 1:]
+        mean = running_mean(values, state[:, 0], running)
+        variance = running_mean((values - mean).square(), state[:, 1], running)
         new = torch.stack([mean[:, -1], variance[:, -1]], 1)
         level = torch.log(variance + VARIANCE_FLOOR)
         return level.reshape(-1, height, width, watched).permute(0, 3, 1, 2), new
@@ -44,6 +50,10 @@ class AdaptiveSpatialFilter(nn.Module):
 
     M_t = softmax of f_conv(Z_t) over space,  z_t = Σ Z_t ⊙ M_t,  v_t = z_t − z_{t−1},  z'_t = [z_t, v_t].
     With two masks (say skin and background) their features stand side by side in z.
+
+    Beyond the paper: f_conv may see the unrest of each cell (`watched`), and a `steady` M_t is the running
+    mean of the masks so far. A face differs from place to place by far more than a pulse changes it, so a
+    mask that flickers writes its own noise into z.
     """
 
     def __init__(
@@ -55,9 +65,10 @@ class AdaptiveSpatialFilter(nn.Module):
         learned: bool = True,
         derivative: bool = True,
         watched: int = 0,
+        steady: bool = False,
     ) -> None:
         super().__init__()
-        self.masks, self.derivative = masks, derivative
+        self.masks, self.derivative, self.steady = masks, derivative, steady and learned
         self.width = channels * masks  # of z
         self.outputs = self.width * (2 if derivative else 1)  # of z'
         self.unrest = Unrest(channels, watched) if learned and watched else None
@@ -68,8 +79,14 @@ class AdaptiveSpatialFilter(nn.Module):
     def initial_state(self, like: Tensor, batch: int) -> Tensor | None:
         return like.new_zeros(batch, self.width) if self.derivative else None
 
+    def initial_look(self, like: Tensor, batch: int, side: int) -> LookState:
+        return LookState(
+            self.unrest.initial_state(like, batch, side) if self.unrest is not None else None,
+            like.new_zeros(batch, self.masks * side * side) if self.steady else None,
+        )
+
     def mask(self, x: Tensor) -> Tensor:
-        """(N,C,H,W) -> (N,M,H,W), non-negative, each summing to 1."""
+        """What f_conv sees, (N,C,H,W) -> (N,M,H,W), non-negative, each summing to 1."""
         if self.hidden is None or self.logits is None:  # plain mean
             ones = torch.ones_like(x[:, :1]).expand(-1, self.masks, -1, -1)
             return ones / (x.shape[2] * x.shape[3])
@@ -77,17 +94,29 @@ class AdaptiveSpatialFilter(nn.Module):
         shape = (-1, *(int(n) for n in logits.shape[1:]))
         return torch.softmax(logits.flatten(2), 2).reshape(shape)
 
+    def look(self, x: Tensor, state: LookState, running: tuple[Tensor, Tensor]) -> tuple[Tensor, LookState]:
+        """The masks of some frames, (B·T,C,H,W) -> (B·T,M,H,W), with what was seen before."""
+        seen, unrest, held = x, state.unrest, state.mask
+        if self.unrest is not None and unrest is not None:
+            level, unrest = self.unrest(x, unrest, running)
+            seen = torch.cat([x, level], 1)
+        mask = self.mask(seen)
+        if held is not None:
+            shape = (-1, *(int(n) for n in mask.shape[1:]))
+            means = running_mean(mask.reshape(int(held.shape[0]), -1, int(held.shape[1])), held, running)
+            mask, held = means.reshape(shape), means[:, -1]
+        return mask, LookState(unrest, held)
+
     def forward(
-        self, x: Tensor, last: Tensor | None, started: Tensor, batch: int, unrest: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """(B·T,C,H,W), z_{−1} (B,M·C), started (1,) 0 or 1 -> z' (B,T,outputs), mask (B·T,M,H,W), new z."""
-        mask = self.mask(x if unrest is None else torch.cat([x, unrest], 1))
+        self, x: Tensor, mask: Tensor, last: Tensor | None, started: Tensor, batch: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """(B·T,C,H,W), (B·T,M,H,W), z_{−1} (B,M·C), started (1,) 0 or 1 -> z' (B,T,outputs), new z."""
         pixels = x.permute(0, 2, 3, 1).flatten(1, 2)  # (N,H·W,C)
         z = torch.bmm(mask.flatten(2), pixels)  # (N,M,C)
         z = z.reshape(batch, -1, self.width)  # (B,T,M·C)
         if last is None:
-            return z, mask, None
+            return z, None
         # The first frame ever has no past: its v is zero.
         before = last + (1 - started) * (z[:, 0] - last)
         v = z - torch.cat([before[:, None], z[:, :-1]], 1)
-        return torch.cat([z, v], 2), mask, z[:, -1]
+        return torch.cat([z, v], 2), z[:, -1]

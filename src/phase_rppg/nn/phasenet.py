@@ -66,6 +66,7 @@ class PhaseNetConfig:
     asf_hidden: int = 32
     masks: int = 1
     watched: int = 0  # features whose unrest the mask knows, cell by cell; 0: it sees the present only
+    steady: bool = False  # the mask is the running mean of the masks so far: it does not flicker
     derivative: bool = True
     temporal: str = "gtcn"  # "gtcn", "oscillators", "both" or "none"
     hidden: int = 64  # channels of the temporal part
@@ -169,6 +170,7 @@ class PhaseNet(nn.Module):
             learned=c.asf,
             derivative=c.derivative,
             watched=c.watched,
+            steady=c.steady,
         )
         # z and v differ in scale by orders of magnitude: bring them to one before they are mixed.
         self.norm: nn.Module = nn.BatchNorm2d(self.filter.outputs)
@@ -200,7 +202,7 @@ class PhaseNet(nn.Module):
         if size not in (None, self.size):
             raise ArgumentError("size", size, f"{self.size}: build the network with size={size}")
         like = self.head.weight
-        sides, watch = self.config.maps(), self.filter.unrest
+        sides = self.config.maps()
         return State(
             front=self.front.initial_state(like, batch, self.size),
             est=tuple(
@@ -210,7 +212,7 @@ class PhaseNet(nn.Module):
             z=self.filter.initial_state(like, batch),
             bank=self.bank.initial_state(like, batch) if self.bank is not None else None,
             tcn=self.tcn.initial_state(like, batch) if self.tcn is not None else (),
-            unrest=watch.initial_state(like, batch, sides[-1]) if watch is not None else None,
+            look=self.filter.initial_look(like, batch, sides[-1]),
         )
 
     def forward(self, pixels: Tensor) -> Output:
@@ -248,14 +250,12 @@ class PhaseNet(nn.Module):
             x, history = block(x, history)
             est.append(history)
         started = (state.front.weight > 0).to(x.dtype)
-        restless, unrest = None, state.unrest
-        if self.filter.unrest is not None and unrest is not None:
-            restless, unrest = self.filter.unrest(x, unrest, self.front.running(pixels.shape[1], state.front))
-        z, mask, last = self.filter(x, state.z, started, batch, restless)  # z (B,T,outputs)
+        mask, look = self.filter.look(x, state.look, self.front.running(pixels.shape[1], state.front))
+        z, last = self.filter(x, mask, state.z, started, batch)  # z (B,T,outputs)
         mask = mask.reshape(batch, -1, *(int(n) for n in mask.shape[1:]))
         wave, latent, bank, tcn = self.read(z, state.bank, state.tcn)
         output = Output(wave, latent, mask, z[:, :, : self.filter.width])
-        return State(front, tuple(est), last, bank, tcn, unrest), output
+        return State(front, tuple(est), last, bank, tcn, look), output
 
     def read(
         self, z: Tensor, bank: Tensor | None, tcn: tuple[Tensor, ...]

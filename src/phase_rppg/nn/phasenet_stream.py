@@ -17,10 +17,12 @@ CONFIG = PhaseNetConfig(
     size=SIZE,
     normalise="log",
     stem_stride=2,
-    channels=(24, 32, 48),
+    channels=(32, 48, 64),
     expansion=2,  # 4 makes training several times slower
     pools=(2, 1, 1),  # 18 → 9 px: masks still tell a cheek from the background
-    hidden=48,
+    watched=8,  # a cell counts by how restless it has been, too
+    steady=True,
+    hidden=64,
     tcn_dilations=(1, 2, 4, 8),  # two seconds
 )
 

@@ -26,6 +26,14 @@ class FrontState:
 
 
 @dataclass(frozen=True)
+class LookState:
+    """Memory of where to look; each part is absent in networks that go without it."""
+
+    unrest: Tensor | None  # (B,2,H·W·K) running mean and variance of what the mask watches
+    mask: Tensor | None  # (B,M·H·W) running mean of the masks
+
+
+@dataclass(frozen=True)
 class State:
     """Everything PHASE-Net remembers."""
 
@@ -34,7 +42,7 @@ class State:
     z: Tensor | None  # (B,M·C) aggregated features of the last frame, for the derivative v
     bank: Tensor | None  # (B,2,K) position and velocity of the oscillators
     tcn: tuple[Tensor, ...]  # per layer (B,D,1,(k−1)·dilation): its last inputs
-    unrest: Tensor | None = None  # (B,2,H·W·K) running mean and variance of what the mask watches
+    look: LookState
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors by name, in a fixed order (these are also the names in the exported graph)."""
