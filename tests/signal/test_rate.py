@@ -49,6 +49,33 @@ def test_a_strong_harmonic_does_not_double_the_rate() -> None:
     assert rate.spectral_bpm(tone(60, 10, harmonic=0.9), 30) == pytest.approx(60, abs=0.5)
 
 
+def pulse(bpm: float, harmonic: float, off: float = 0.0, phase: float = 0.0) -> np.ndarray:
+    """Ten seconds of a wave whose first harmonic is `off` radians from where a pulse has it."""
+    angle = 2 * np.pi * bpm / 60 * np.arange(300) / 30 + phase
+    return np.cos(angle) + harmonic * np.cos(2 * angle + rate.SHAPE_PHASE + off)
+
+
+@pytest.mark.parametrize("phase", [0.0, 1.0, 4.0])
+def test_a_harmonic_speaks_for_its_line_if_it_is_in_step(phase: float) -> None:
+    slow = pulse(54, 1.0, phase=phase)
+    assert rate.spectral_bpm(slow, 30) == pytest.approx(54, abs=0.5)
+    assert rate.spectral_bpm(-slow, 30) == pytest.approx(108, abs=0.5)  # upside down: not a pulse of 54
+    assert rate.spectral_bpm(pulse(54, 1.0, np.pi, phase), 30) == pytest.approx(108, abs=0.5)
+
+
+@settings(deadline=None, max_examples=50)
+@given(bpm=st.floats(45, 95), phase=st.floats(0, 6.28), off=st.floats(0.3, 6.0))
+def test_the_evidence_of_a_pulse_is_all_of_its_power(bpm: float, phase: float, off: float) -> None:
+    hz = np.array([bpm / 60])
+    ratio = rate.SHAPE_RATIO
+    found = rate.spectrum(pulse(bpm, ratio, phase=phase), 30).evidence(hz)
+    assert found == pytest.approx(rate.prior(hz) * (1 + ratio**2), rel=0.03)
+    assert rate.spectrum(pulse(bpm, ratio, off, phase), 30).evidence(hz) < found
+    assert rate.spectrum(tone(bpm, 10), 30).evidence(hz) == pytest.approx(
+        rate.prior(hz) / (1 + ratio**2), rel=0.03
+    )
+
+
 def test_noise_lowers_the_snr_and_widens_the_rate() -> None:
     rng = np.random.default_rng(0)
     clean = rate.spectral_peak(tone(80, 10) + 0.1 * rng.normal(size=300), 30)

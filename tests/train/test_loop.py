@@ -185,6 +185,28 @@ def test_a_later_stage_starts_from_an_earlier_one(tmp_path: Path) -> None:
     assert torch.allclose(before["network/head.weight"], after["network/head.weight"], atol=1e-6)
 
 
+def test_a_recipe_that_comes_after_another_trains_it_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phase_rppg.train.loop.load", {"start": tiny(seed=5)}.__getitem__)
+    train(tiny(seed=5), tmp_path / "first", sources=SOURCES)
+    train(tiny(init=str(tmp_path / "first/last.safetensors")), tmp_path / "second", sources=SOURCES)
+    at_once, stopped = tmp_path / "at_once", tmp_path / "stopped"
+    train(tiny(after="start"), at_once, sources=SOURCES)
+    assert weights(at_once / "start") == weights(tmp_path / "first")
+    assert weights(at_once) == weights(tmp_path / "second")
+
+    def interrupt(event: Event) -> None:
+        if event.step == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    for _ in range(2):  # once in each of the two
+        with pytest.raises(Interrupted):
+            train(tiny(after="start"), stopped, resume=True, sources=SOURCES, watch=interrupt)
+    train(tiny(after="start"), stopped, resume=True, sources=SOURCES)
+    assert weights(stopped) == weights(at_once)
+
+
 def test_learning_rates_warm_up_and_cool_down() -> None:
     options = tiny(optimise={"lr": 1.0, "warmup_steps": 10}).optimise
     rates = [learning_rate(options, step, 100) for step in range(100)]

@@ -13,7 +13,7 @@ from phase_rppg.train.recipe import from_dict, load
 from .helpers import TINY, tiny
 
 
-@pytest.mark.parametrize("name", ["paper", "stream", "smoke"])
+@pytest.mark.parametrize("name", ["paper", "stream", "stream-start", "smoke"])
 def test_recipes_that_come_along_are_valid(name: str) -> None:
     recipe = load(name)
     assert from_dict(recipe.to_dict()) == recipe
@@ -54,6 +54,7 @@ BAD = [
     ("augment.codec=2", "0–1"),
     ("augment.crf=[20, 60]", "within 0–51"),
     ("network.name=3", "needs a name"),
+    ("init=run/last.safetensors", "got both"),
     ("seed", "key=value"),
     ("seed.x=3", "is a value"),
 ]
@@ -68,7 +69,7 @@ def test_what_cannot_be_used_is_named(setting: str, says: str) -> None:
 def test_missing_tables_and_files_are_named() -> None:
     with pytest.raises(RecipeError, match="'data' is missing"):
         from_dict({"network": {"name": "phasenet"}})
-    with pytest.raises(RecipeError, match="recipes that come along: paper, smoke, stream"):
+    with pytest.raises(RecipeError, match="recipes that come along: paper, smoke, stream, stream-start"):
         load("no-such-recipe")
 
 

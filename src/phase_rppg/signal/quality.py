@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
-from ..types import BoolArray, FloatArray, RgbTrace, Waveform
+from ..types import BoolArray, ComplexArray, FloatArray, RgbTrace, Waveform
 from . import rate
-
-ComplexArray: TypeAlias = np.ndarray
 
 BESIDE_HZ = 0.6  # how far the surroundings of a line reach
 STANDS_OUT = 4.0  # a line counts from so many times the median power beside it

@@ -13,27 +13,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ArgumentError
-from ..types import BoolArray, FloatArray, Waveform
+from ..types import BoolArray, ComplexArray, FloatArray, Waveform
 from . import filters
 from .resample import bridge
 
 BAND_HZ = (0.66, 3.34)  # 40–200 bpm
 TOOLBOX_BAND_HZ = (0.6, 3.3)
 TOOLBOX_DETREND = 100.0
-HARMONIC_WEIGHT = 0.2  # how much a visible first harmonic speaks for a peak
+# A pulse rises faster than it falls: so strong is its first harmonic, and so far it leads its line (radians).
+SHAPE_RATIO, SHAPE_PHASE = 0.4, 1.6
 # Hearts are rarely near the ends of the band, noise is strongest at its low end: a broad log-normal weight.
 TYPICAL_BPM, TYPICAL_SPREAD = 90.0, 0.5
 MIN_CYCLES = 3.0  # fewer cycles than this do not make a rate
 _PADDED_STEP_HZ = 0.5 / 60  # the padded spectrum is at least this fine
 _LINE_HALF_WIDTH_HZ = 0.1  # de Haan and Jeanne's definition of the line, for long windows
+_TURNS: FloatArray = np.linspace(-np.pi / 2, np.pi / 2, 37)  # ways to lay the shape over line and harmonic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Power of a window over frequency, on a uniform grid that starts at 0 Hz."""
+    """Tones of a window over frequency, on a uniform grid that starts at 0 Hz."""
 
     hz: FloatArray  # (F,)
-    power: FloatArray  # (F,) squared amplitude of a tone at that frequency
+    tone: ComplexArray  # (F,) amplitude at that frequency, and the phase in the middle of the window
+    power: FloatArray  # (F,) |tone|²
     duration_s: float  # of the valid part of the window
 
     @property
@@ -45,18 +48,27 @@ class Spectrum:
         return np.asarray(np.interp(hz, self.hz, self.power, right=0.0))
 
     def evidence(self, hz: FloatArray) -> FloatArray:
-        """Power of a pulse at `hz`: its line and, if weaker than the line, its first harmonic; times the
+        """Power of an upright pulse at `hz`, as far as line and first harmonic have its shape; times the
         prior.
 
-        A harmonic stronger than its line is more likely the true line, with noise at half its rate.
+        A harmonic that is in step with its line speaks for the line, even if it is the stronger of the two.
+        What noise leaves at half of the true rate is in step with nothing.
         """
-        line, harmonic = self.at(hz), self.at(2 * np.asarray(hz))
-        return prior(hz) * (line + HARMONIC_WEIGHT * np.where(harmonic < line, harmonic, 0.0))
+        hz = np.asarray(hz)
+        line, harmonic = self._tone_at(hz), self._tone_at(2 * hz)
+        off = np.angle(harmonic) - 2 * np.angle(line) - SHAPE_PHASE
+        fits = np.abs(line)[..., None] * np.cos(_TURNS) + SHAPE_RATIO * np.abs(harmonic)[..., None] * np.cos(
+            off[..., None] - 2 * _TURNS
+        )
+        return prior(hz) * fits.max(-1) ** 2 / (1 + SHAPE_RATIO**2)
 
     def line_mask(self, hz: float) -> BoolArray:
         """Which frequencies belong to the line at `hz`: ±0.1 Hz, or the width that a short window has."""
         half_hz = max(_LINE_HALF_WIDTH_HZ, 1.5 / max(self.duration_s, 1e-9))
         return np.asarray(np.abs(self.hz - hz) <= half_hz)
+
+    def _tone_at(self, hz: FloatArray) -> ComplexArray:
+        return np.asarray(np.interp(hz, self.hz, self.tone, right=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,10 @@ def spectrum(
     size = filters.fast_length(max(2 * len(x), int(np.ceil(fps / _PADDED_STEP_HZ))))
     transform = np.fft.rfft(x * weights, size)
     total = weights.sum()
-    scale = 2 / total if total > 0 else 0.0
-    return Spectrum(np.fft.rfftfreq(size, 1 / fps), np.abs(transform * scale) ** 2, 2 * float(total) / fps)
+    hz = np.fft.rfftfreq(size, 1 / fps)
+    middle_s = (len(x) - 1) / 2 / fps
+    tone = transform * np.exp(2j * np.pi * hz * middle_s) * (2 / total if total > 0 else 0.0)
+    return Spectrum(hz, tone, np.abs(tone) ** 2, 2 * float(total) / fps)
 
 
 def phasor(values: FloatArray, fps: float, bpm: float, valid: BoolArray | None = None) -> complex:
@@ -114,8 +128,8 @@ def spectral_peak(
         candidates = candidates & near if (candidates & near).any() else candidates
     if not candidates.any() or spec.power[spec.band].max() <= _nothing(values):
         return None
-    evidence = np.where(candidates, spec.evidence(spec.hz), -1.0)
-    coarse_hz = float(spec.hz[int(np.argmax(evidence))])
+    candidates_hz = spec.hz[candidates]
+    coarse_hz = float(candidates_hz[int(np.argmax(spec.evidence(candidates_hz)))])
     if coarse_hz * spec.duration_s < MIN_CYCLES:
         return None
     x, rate_hz, weights = _windowed(values, fps, valid)

@@ -4,6 +4,7 @@ OUT/log.csv             one line per `log_every` steps and per validation
 OUT/last.safetensors    everything needed to go on
 OUT/best.safetensors    the network that validated best
 OUT/bad-batch.npz       what made the loss not a number, if that happened
+OUT/NAME/               the same of the recipe NAME that comes first, if there is one (`after`)
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .interrupt import Stop
 from .loader import Batch, TrainingClips, batches
 from .log import Log
 from .losses import Objective, Terms
-from .recipe import Recipe, from_dict
+from .recipe import Recipe, from_dict, load
 from .sources import ClipSource, open_source
 from .state import TrainState, learning_rate
 from .validate import Score, choose, validate
@@ -61,8 +62,13 @@ def train(
     Under torchrun every process takes its share of each batch, and the result is that of one process with the
     whole batch. `sources` (for training and validation) replace those of the recipe.
     """
+    out, begin = Path(out), recipe.init
+    if recipe.after and not (resume and (out / "last.safetensors").exists()):
+        before = out / Path(recipe.after).stem
+        train(load(recipe.after), before, resume=True, sources=sources, watch=watch)
+        begin = str(before / "last.safetensors")
     rank, world = _processes()
-    run = Run(recipe, Path(out), rank, world, resume, sources)
+    run = Run(recipe, out, rank, world, resume, sources, begin)
     with Stop() as stop:
         run.go(stop, watch or _ignore)
     best = run.out / "best.safetensors"
@@ -80,6 +86,7 @@ class Run:
         world: int,
         resume: bool,
         sources: tuple[list[ClipSource], list[ClipSource]] | None,
+        begin: str,  # checkpoint of the weights to begin with, or nothing
     ) -> None:
         self.recipe, self.out, self.rank, self.world = recipe, out, rank, world
         share, uneven = divmod(recipe.optimise.batch, world)
@@ -95,9 +102,9 @@ class Run:
         network = build(recipe.network["name"], **options)
         self.size = int(getattr(network, "size", registry.load("nn", recipe.network["name"]).SIZE))
         self.fps = float(getattr(getattr(network, "config", None), "fps", 30.0))
-        if recipe.init:
-            weights, _ = checkpoint.load(recipe.init)
-            checkpoint.put(network, checkpoint.judged(weights), recipe.init)
+        if begin:
+            weights, _ = checkpoint.load(begin)
+            checkpoint.put(network, checkpoint.judged(weights), begin)
         self.state = TrainState(network, self._objective(network), recipe.optimise)
         training, validation = sources or self._open()
         self.clips = TrainingClips(recipe, training, self.size, self.fps)

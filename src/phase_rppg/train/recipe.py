@@ -164,8 +164,11 @@ class Recipe:
     seed: int = 0
     delay_frames: int = 0  # the network answers for the picture so many frames ago
     init: str = ""  # checkpoint to start from, for a later stage
+    after: str = ""  # or a recipe that is trained first, and from whose weights this one goes on
 
     def __post_init__(self) -> None:
+        if self.init and self.after:
+            raise RecipeError("init, after", "got both, accepted: a checkpoint, or a recipe that makes one")
         if not isinstance(self.network.get("name"), str):
             raise RecipeError("network", "needs a name, e.g. name = 'phasenet-stream'")
         if self.delay_frames < 0:

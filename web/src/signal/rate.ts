@@ -2,26 +2,34 @@
 
 import type { Waveform } from "../types";
 import { clip, median, sum } from "./arrays";
-import { rfft } from "./fft";
+import { type Complex, rfft } from "./fft";
 import { bandpass, fastLength, removeLine } from "./filters";
 import { bridge } from "./resample";
 import { solve } from "./solve";
 
 export const BAND_HZ = [0.66, 3.34] as const; // 40–200 bpm
-const HARMONIC_WEIGHT = 0.2; // how much a visible first harmonic speaks for a peak
+// A pulse rises faster than it falls: so strong is its first harmonic, and so far it leads its line (radians).
+const SHAPE_RATIO = 0.4;
+const SHAPE_PHASE = 1.6;
 const TYPICAL_BPM = 90; // a broad log-normal weight: noise is strongest at the low end of the band
 const TYPICAL_SPREAD = 0.5;
 const MIN_CYCLES = 3; // fewer cycles than this do not make a rate
 const PADDED_STEP_HZ = 0.5 / 60;
 const LINE_HALF_WIDTH_HZ = 0.1;
+// Ways to lay the shape over line and harmonic.
+const TURNS = Array.from({ length: 37 }, (_, i) => -Math.PI / 2 + (i * Math.PI) / 36);
 
-/** Power of a window over frequency, on a uniform grid that starts at 0 Hz. */
+/** Tones of a window over frequency, on a uniform grid that starts at 0 Hz. */
 export class Spectrum {
+  readonly power: Float64Array; // (F,) |tone|²
+
   constructor(
     readonly stepHz: number,
-    readonly power: Float64Array, // (F,) squared amplitude of a tone at that frequency
+    readonly tone: Complex, // (F,) amplitude at that frequency, and the phase in the middle of the window
     readonly durationS: number, // of the valid part of the window
-  ) {}
+  ) {
+    this.power = tone.re.map((re, i) => re ** 2 + tone.im[i] ** 2);
+  }
 
   inBand(index: number): boolean {
     const hz = index * this.stepHz;
@@ -36,18 +44,29 @@ export class Spectrum {
 
   /** Power at any frequency; nothing beyond the end of the spectrum. */
   at(hz: number): number {
-    const place = hz / this.stepHz;
-    const last = this.power.length - 1;
-    if (place > last) return 0;
-    const left = Math.min(Math.floor(place), last - 1);
-    return this.power[left] + (place - left) * (this.power[left + 1] - this.power[left]);
+    return this.between(this.power, hz);
   }
 
-  /** Power of a pulse at `hz`: its line and, if weaker than the line, its first harmonic; times the prior. */
+  /** Power of an upright pulse at `hz`, as far as line and first harmonic have its shape; times the prior. */
   evidence(hz: number): number {
-    const line = this.at(hz);
-    const harmonic = this.at(2 * hz);
-    return prior(hz) * (line + HARMONIC_WEIGHT * (harmonic < line ? harmonic : 0));
+    const line = this.toneAt(hz);
+    const harmonic = this.toneAt(2 * hz);
+    const off = Math.atan2(harmonic[1], harmonic[0]) - 2 * Math.atan2(line[1], line[0]) - SHAPE_PHASE;
+    const [fundamental, first] = [Math.hypot(...line), SHAPE_RATIO * Math.hypot(...harmonic)];
+    const best = Math.max(...TURNS.map((turn) => fundamental * Math.cos(turn) + first * Math.cos(off - 2 * turn)));
+    return (prior(hz) * best ** 2) / (1 + SHAPE_RATIO ** 2);
+  }
+
+  private toneAt(hz: number): Phasor {
+    return [this.between(this.tone.re, hz), this.between(this.tone.im, hz)];
+  }
+
+  private between(values: Float64Array, hz: number): number {
+    const place = hz / this.stepHz;
+    const last = values.length - 1;
+    if (place > last) return 0;
+    const left = Math.min(Math.floor(place), last - 1);
+    return values[left] + (place - left) * (values[left + 1] - values[left]);
   }
 
   bandPower(): number {
@@ -193,8 +212,14 @@ function spectrumOf(x: Float64Array, weights: Float64Array, fps: number): Spectr
   const transform = rfft(x.map((value, i) => value * weights[i]), size);
   const total = sum(weights);
   const scale = total > 0 ? 2 / total : 0;
-  const power = transform.re.map((re, i) => (re * re + transform.im[i] ** 2) * scale * scale);
-  return new Spectrum(fps / size, power, (2 * total) / fps);
+  const tone = { re: new Float64Array(transform.re.length), im: new Float64Array(transform.re.length) };
+  for (let i = 0; i < tone.re.length; i++) {
+    const turn = (Math.PI * i * (x.length - 1)) / size; // from the beginning of the window to its middle
+    const [cos, sin] = [scale * Math.cos(turn), scale * Math.sin(turn)];
+    tone.re[i] = transform.re[i] * cos - transform.im[i] * sin;
+    tone.im[i] = transform.re[i] * sin + transform.im[i] * cos;
+  }
+  return new Spectrum(fps / size, tone, (2 * total) / fps);
 }
 
 /** Maximise the power that a tone with harmonic and drift explains. */
