@@ -11,7 +11,7 @@ from phase_rppg.synth.motion import MotionSpec
 from phase_rppg.synth.world import SECTIONS, PulseSpec, parse
 
 PROMISED = {
-    "studio", "motion", "lux", "phone", "webcam", "wild", "street", "faint",
+    "studio", "motion", "lux", "phone", "webcam", "wild", "street", "faint", "coded",
     "photo", "mannequin", "wall", "flicker_photo", "nodding_photo", "no_pulse",
 }  # fmt: skip
 
