@@ -20,7 +20,7 @@ import torch
 from phase_rppg import nn
 from phase_rppg.errors import InputError, Interrupted, OutputError, RecipeError, WeightsError
 from phase_rppg.train import checkpoint
-from phase_rppg.train.loop import Event, train
+from phase_rppg.train.loop import Event, Run, train
 from phase_rppg.train.recipe import Recipe, from_dict
 from phase_rppg.train.state import learning_rate
 
@@ -183,6 +183,35 @@ def test_a_later_stage_starts_from_an_earlier_one(tmp_path: Path) -> None:
     before, _ = checkpoint.load(first)
     after, _ = checkpoint.load(tmp_path / "b" / "last.safetensors")
     assert torch.allclose(before["network/head.weight"], after["network/head.weight"], atol=1e-6)
+
+
+def test_training_goes_on_from_an_exported_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from phase_rppg.train import restore
+    from phase_rppg.train.export import export, load_network
+
+    faces = np.random.default_rng(0).integers(0, 256, (2, 30, 8, 8, 3), dtype=np.uint8)
+    monkeypatch.setattr(restore, "some_faces", lambda size: faces)
+    train(tiny(), tmp_path / "a", sources=SOURCES)
+    before, _ = load_network(tmp_path / "a/last.safetensors")
+    export(tmp_path / "a/last.safetensors", tmp_path / "net.onnx")
+    still = {"epochs": 1, "lr": 1e-12, "ema": 0.0, "norm_momentum": 1e-9}
+    train(tiny(optimise=still, init=str(tmp_path / "net.onnx")), tmp_path / "b", sources=SOURCES)
+    after, _ = load_network(tmp_path / "b/last.safetensors")
+    pixels = torch.from_numpy(SOURCES[0][0].clip(0)[0][None, :, 2:10, 2:10].copy())
+    with torch.no_grad():
+        was, now = before(pixels).wave, after(pixels).wave
+    assert (now - was).abs().max() < 1e-3 * was.std()
+
+
+def test_a_first_part_that_is_done_needs_no_clips_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("phase_rppg.train.loop.load", {"start": tiny(seed=5)}.__getitem__)
+    train(tiny(seed=5), tmp_path / "run/start", sources=SOURCES)
+    opened: list[int] = []
+    monkeypatch.setattr(Run, "_open", lambda self: opened.append(self.recipe.seed) or SOURCES)
+    train(tiny(after="start"), tmp_path / "run")
+    assert opened == [tiny().seed]
 
 
 def test_a_recipe_that_comes_after_another_trains_it_first(

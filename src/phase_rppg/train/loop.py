@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from .. import __version__, registry
 from ..errors import InputError, Interrupted, OutputError, RecipeError
@@ -64,9 +64,10 @@ def train(
     """
     out, begin = Path(out), recipe.init
     if recipe.after and not (resume and (out / "last.safetensors").exists()):
-        before = out / Path(recipe.after).stem
-        train(load(recipe.after), before, resume=True, sources=sources, watch=watch)
+        before, first = out / Path(recipe.after).stem, load(recipe.after)
         begin = str(before / "last.safetensors")
+        if not _finished(first, begin):
+            train(first, before, resume=True, sources=sources, watch=watch)
     rank, world = _processes()
     run = Run(recipe, out, rank, world, resume, sources, begin)
     with Stop() as stop:
@@ -103,8 +104,7 @@ class Run:
         self.size = int(getattr(network, "size", registry.load("nn", recipe.network["name"]).SIZE))
         self.fps = float(getattr(getattr(network, "config", None), "fps", 30.0))
         if begin:
-            weights, _ = checkpoint.load(begin)
-            checkpoint.put(network, checkpoint.judged(weights), begin)
+            checkpoint.put(network, self._weights(begin), begin)
         self.state = TrainState(network, self._objective(network), recipe.optimise)
         training, validation = sources or self._open()
         self.clips = TrainingClips(recipe, training, self.size, self.fps)
@@ -156,14 +156,19 @@ class Run:
             if self.validation and (progress.step % options.validate_every == 0 or ended):
                 self._validate()
             halted = self._agreed(stop.asked)
-            spent = bool(options.patience) and progress.since_best >= options.patience
-            if progress.step % options.save_every == 0 or ended or halted or spent:
+            if progress.step % options.save_every == 0 or self._enough or halted:
                 self._save("last")
             watch(Event(progress.step, self.steps, float(terms.total), float(terms.pearson), self.score))
             if halted:
                 raise Interrupted(f"stopped at step {progress.step}; go on with --resume")
-            if spent:
+            if self._enough:
                 break
+
+    @property
+    def _enough(self) -> bool:
+        """Whether all steps are done, or patience is at its end."""
+        progress, patience = self.state.progress, self.recipe.watch.patience
+        return progress.step == self.steps or bool(patience and progress.since_best >= patience)
 
     def _step(self, batch: Batch, rate: float) -> tuple[Terms, float]:
         """One change of the weights from this process's share of a batch."""
@@ -238,6 +243,7 @@ class Run:
             "version": __version__,
             "recipe": _comparable(self.recipe),
             "clips_seen": self.state.progress.step * self.recipe.optimise.batch,
+            "finished": self._enough,
             "score": None if self.score is None else vars(self.score),
         }
         if name == "last":
@@ -273,6 +279,14 @@ class Run:
             dist.broadcast(box, 0)
         return float(box)
 
+    def _weights(self, begin: str) -> dict[str, Tensor]:
+        """The weights of a checkpoint, or of an exported network."""
+        if begin.endswith(".safetensors"):
+            return checkpoint.judged(checkpoint.load(begin)[0])
+        from .restore import trainable
+
+        return dict(trainable(begin).state_dict())
+
     def _objective(self, network: nn.Module) -> Objective:
         with torch.no_grad():
             frames = torch.zeros(1, self.recipe.data.frames, self.size, self.size, 3)
@@ -299,6 +313,15 @@ class Run:
             if self.world > 1 and not self.rank:
                 dist.barrier()
         return opened[0], opened[1]
+
+
+def _finished(recipe: Recipe, path: str) -> bool:
+    """Whether a checkpoint is the end of this recipe: then its clips are not needed any more."""
+    if not Path(path).exists():
+        return False
+    facts = checkpoint.load(path)[1]
+    same = _comparable(from_dict(facts["recipe"], path)) == _comparable(recipe)
+    return bool(same and facts.get("finished"))
 
 
 def _ignore(event: Event) -> None:

@@ -163,7 +163,7 @@ class Recipe:
     watch: Watch = field(default_factory=Watch)
     seed: int = 0
     delay_frames: int = 0  # the network answers for the picture so many frames ago
-    init: str = ""  # checkpoint to start from, for a later stage
+    init: str = ""  # start from a checkpoint, an exported network, or one that comes along
     after: str = ""  # or a recipe that is trained first, and from whose weights this one goes on
 
     def __post_init__(self) -> None:

@@ -1,18 +1,22 @@
-"""A network's temporal part and what it sees: from a checkpoint, or back from an exported graph."""
+"""A network back from a checkpoint or from an exported graph: to look into it, or to train it further."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..errors import UsageError, WeightsError
+from ..errors import UsageError
 from ..infer.onnx import WEIGHTS, StepModel
 from ..infer.onnx import load as load_graph
 from ..nn import build
+from ..nn.fold import fold, unfold
+from ..nn.layers import CausalDepthwise
 from ..nn.phasenet import PhaseNet
 from ..synth import load as load_world
 from ..synth import sample
@@ -21,8 +25,12 @@ from . import checkpoint
 from .export import load_network
 from .recipe import from_dict
 
+if TYPE_CHECKING:
+    import onnx
+
 PREFIX = "network."  # of the weights' names in an exported graph
 SECONDS = 8.0  # of the recording that makes the working point
+SOME_FACES, SOME_SECONDS = 12, 4.0  # what the statistics of norms are taken from
 
 
 def temporal_part(which: str | Path) -> tuple[PhaseNet, Tensor]:
@@ -39,8 +47,24 @@ def temporal_part(which: str | Path) -> tuple[PhaseNet, Tensor]:
         assert raw is not None
         return network, raw[0]
     model = load_graph(which)
-    folder = path.parent if path.suffix in (".json", ".onnx") else WEIGHTS
-    return _from_graph(model, folder / model.manifest.file), _features(model)
+    network, weights = _from_graph(model, which)
+    for name in ("mix", "bank", "tcn", "head"):
+        if (part := getattr(network, name)) is not None:
+            checkpoint.put(part, _below(name, weights), which)
+    return network, _features(model)
+
+
+def trainable(which: str | Path) -> PhaseNet:
+    """A network to go on training from: of a checkpoint, a manifest, an ONNX file or a shipped name.
+
+    A graph has no norms any more. They come back with the statistics of a few made faces, and compute the
+    same within rounding.
+    """
+    if Path(which).suffix == ".safetensors":
+        return load_network(which)[0]
+    folded, weights = _from_graph(load_graph(which), which)
+    checkpoint.put(folded, weights, which)
+    return unfold(folded, torch.from_numpy(some_faces(folded.size)))
 
 
 @functools.cache
@@ -48,6 +72,13 @@ def still_face(size: int) -> ByteArray:
     """A synthetic person (T,S,S,3) u8 who keeps still."""
     fixed = {"motion.kind": "still", "light.kind": "constant", "pulse.bpm": 72.0}
     return sample(load_world("studio"), 7, 0, seconds=SECONDS, size=size, fixed=fixed).pixels
+
+
+@functools.cache
+def some_faces(size: int) -> ByteArray:
+    """Clips (N,T,S,S,3) u8 of people as a network meets them in training."""
+    wild = load_world("wild")
+    return np.stack([sample(wild, 7, i, seconds=SOME_SECONDS, size=size).pixels for i in range(SOME_FACES)])
 
 
 def _features(model: StepModel) -> Tensor:
@@ -61,8 +92,9 @@ def _features(model: StepModel) -> Tensor:
     return torch.from_numpy(np.stack(rows))
 
 
-def _from_graph(model: StepModel, file: Path) -> PhaseNet:
-    """The network of a graph, with the weights of its temporal part; norms are folded into them."""
+def _from_graph(model: StepModel, which: str | Path) -> tuple[PhaseNet, dict[str, Tensor]]:
+    """The network of a graph, without norms and without its weights yet, and the weights that the graph holds
+    by name; of equal ones it may hold one only."""
     import onnx
     from onnx import numpy_helper
 
@@ -72,19 +104,36 @@ def _from_graph(model: StepModel, file: Path) -> PhaseNet:
     options = dict(from_dict(recipe, f"{model.name}: recipe").network)
     network = build(options.pop("name"), **options)
     assert isinstance(network, PhaseNet)
-    network.norm = nn.Identity()
-    held = {item.name: item for item in onnx.load(str(file)).graph.initializer}
-    for name in ("mix", "bank", "tcn", "head"):
-        part = getattr(network, name)
-        if part is None:
-            continue
-        weights = {}
-        for key in part.state_dict():
-            full = f"{PREFIX}{name}.{key}"
-            if full not in held:
-                raise WeightsError(
-                    file, f"the graph no longer holds {name}.{key}; give the checkpoint instead"
-                )
-            weights[key] = torch.from_numpy(numpy_helper.to_array(held[full]).copy())
-        checkpoint.put(part, weights, file)
-    return network.eval()
+    folded = fold(network)
+    path = Path(which)
+    file = (path.parent if path.suffix in (".json", ".onnx") else WEIGHTS) / model.manifest.file
+    graph = onnx.load(str(file)).graph
+    held = {item.name: torch.from_numpy(numpy_helper.to_array(item).copy()) for item in graph.initializer}
+    weights = {name: held[PREFIX + name] for name in folded.state_dict() if PREFIX + name in held}
+    return folded, weights | _over_time(folded, graph, held)
+
+
+def _below(name: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of one part, by their names within it."""
+    return {key.removeprefix(f"{name}."): w for key, w in weights.items() if key.startswith(f"{name}.")}
+
+
+def _over_time(folded: PhaseNet, graph: onnx.GraphProto, held: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of the blocks over time, which a graph holds one by one and without their names: those of
+    the newest frame first, the bias last, block after block."""
+    nameless = iter(
+        held[name]
+        for node in graph.node
+        if node.op_type in ("Mul", "Add")
+        for name in node.input
+        if name in held and not name.startswith(PREFIX) and held[name].ndim == 3
+    )
+    weights: dict[str, Tensor] = {}
+    for name, module in folded.named_modules():
+        if isinstance(module, CausalDepthwise):
+            newest_first = [taken.reshape(-1) for taken in itertools.islice(nameless, module.kernel)]
+            bias = next(nameless, None)
+            if bias is not None:
+                weights[f"{name}.weight"] = torch.stack(newest_first[::-1], 1)[:, None, :, None]
+                weights[f"{name}.bias"] = bias.reshape(-1)
+    return weights
