@@ -20,6 +20,7 @@ from phase_rppg.types import ByteArray, Estimate, FloatArray, Frame, NoReading, 
 
 UNGATED = SessionConfig(gated=False)
 SMALL = {"height": 160, "width": 200}
+GREEN = np.array([0.3, 1.0, 0.6])
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,33 @@ def test_the_past_does_not_change_when_more_frames_come(
 ) -> None:
     short = windows(run(Session(UNGATED, detector), portrait_frames[:315]))
     assert short == windows(run(Session(UNGATED, detector), portrait_frames))[: len(short)]
+
+
+def test_with_hindsight_the_same_windows_come_later_and_know_more(detector: Detector) -> None:
+    """A heart at 72 after six seconds of a green lamp at another pace."""
+    frames = list(Film((Actor(still(100, 80), width=80),), clock(18), **SMALL).frames())
+    for frame in frames[:180]:
+        frame.rgb[:] = np.clip(frame.rgb * (1 + 0.02 * np.sin(2 * np.pi * 1.85 * frame.t_s) * GREEN), 0, 255)
+    at_once = run(Session(UNGATED, detector), frames)
+    session = Session(replace(UNGATED, hindsight_s=5.0), detector)
+    early = [event for frame in frames[:445] for event in session.push(frame)]
+    assert not windows(early)  # fourteen seconds and a bit: the first window waits for five others
+    late = early + [event for frame in frames[445:] for event in session.push(frame)] + session.finish()
+    assert [w.end_s for w in windows(late)] == [w.end_s for w in windows(at_once)]
+    assert abs(rates(at_once)[0] - 72) > 10
+    np.testing.assert_allclose(rates(late), 72, atol=3)
+    assert windows(late)[-1] == windows(at_once)[-1]  # nothing comes after the last one
+
+
+def test_a_face_that_leaves_takes_its_open_windows_with_it(detector: Detector) -> None:
+    film = Film((Actor(lambda t: (100, 80) if t < 11.5 else None, width=80),), clock(16), **SMALL)
+    session = Session(replace(UNGATED, hindsight_s=5.0), detector)
+    events = run(session, list(film.frames()))
+    lost = next(i for i, e in enumerate(events) if isinstance(e, FaceEvent) and e.kind == "lost")
+    before = [e.end_s for e in events[:lost] if isinstance(e, WindowResult)]
+    assert before
+    assert before == sorted(before)
+    assert 10.0 in before
 
 
 @pytest.mark.parametrize("bpm", [50.0, 110.0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..face.crop import to_bytes
 from ..face.track import Track
 from ..signal import rate
 from ..signal.motion import without_motion
-from ..signal.track import RateTracker
+from ..signal.track import Look, RateTracker, posterior, summarise, support
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
@@ -33,6 +34,18 @@ _BATCH = 6  # pictures that a network gets at once
 _SHORTEST_WAVE_S = 2.0  # less of a face than this in a window gives no wave
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Open:
+    """A window that waits for what comes after it."""
+
+    window: Window
+    waves: list[Waveform]  # of the method or network, and of the second method
+    look: Look | None  # of both; None: no wave at all
+    own: Look | None  # without the second method
+    start_s: float
+    end_s: float
+
+
 class Person:
     """One face of a session."""
 
@@ -46,6 +59,7 @@ class Person:
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
         self._own_rates = RateTracker()  # without the second method
+        self._open: deque[_Open] = deque()
         self._sure_s: float | None = None  # end of the last window that was sure
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
@@ -81,14 +95,16 @@ class Person:
         for tick in range(step.first, step.first + len(step.shares)):
             self._picture(tick, np.zeros((self.meter.size, self.meter.size, 3), np.uint8), False)
 
-    def lose(self, seen_s: float) -> None:
+    def lose(self, seen_s: float) -> list[WindowResult]:
         """The face has been gone since `seen_s`: what was measured after that was not the face."""
+        open_windows = self.judge_all()
         tick = int(np.floor((seen_s - self.clock.origin_s) * self.clock.fps + 1e-6))
         self._history.forget_after(tick)
         self._sure_s = None  # whoever comes back has to show a pulse anew
+        return open_windows
 
     def window(self, first: int, stop: int) -> list[WindowResult]:
-        """The result of the window of ticks first … stop−1, if the face was seen in it."""
+        """Take in the window of ticks first … stop−1, if the face was seen in it; returns what is due."""
         self._run_model()
         rows, seen = self._history.window(first, stop)
         if not seen.any() or not self.track.confirmed:
@@ -115,25 +131,44 @@ class Person:
         waves = [wave]
         if self._model is not None and self.config.second is not None:
             waves.append(without_motion(self._extract(self.config.second, skin), centre))
+        waves = [one for one in waves if one.valid.any()]
         # One heart: both waves speak for one path and one number. Whether to believe it is asked of the wave
         # and its own path: a lamp or a step is in both waves, so that they agree is no proof of a heart.
-        waves = [one for one in waves if one.valid.any()]
-        tracked = self._rates.update([rate.spectrum(one) for one in waves], end_s) if waves else None
-        peak, quality = assess(seen_window, tracked)
-        if peak is not None and tracked is not None:
-            peaks = [rate.spectral_peak(one, near_bpm=tracked.bpm) for one in waves]
-            peak = replace(peak, bpm=rate.joint_bpm([one for one in peaks if one is not None]))
-            if len(waves) > 1:
-                self._own_rates.update([rate.spectrum(wave)], end_s)
-                quality = replace(quality, support=self._own_rates.support(tracked.bpm))
-        config, sure_s = self.config, self._sure_s
-        reading = decide(
-            peak, quality, start_s, end_s, method=config.method, gated=config.gated, sure_s=sure_s
-        )
-        if is_sure(reading, config.method):
-            self._sure_s = end_s
+        look = self._rates.look([rate.spectrum(one) for one in waves], end_s) if waves else None
+        own = self._own_rates.look([rate.spectrum(wave)], end_s) if len(waves) > 1 else look
+        self._open.append(_Open(seen_window, waves, look, own, start_s, end_s))
         self.windows += 1
-        return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
+        return self._judge(self.config.hindsight_windows)
+
+    def judge_all(self) -> list[WindowResult]:
+        """The results of the windows that waited for what comes after them: nothing will."""
+        return self._judge(0)
+
+    def _judge(self, waiting: int) -> list[WindowResult]:
+        """The results of all windows but the last few, which wait for more."""
+        results = []
+        while len(self._open) > waiting:
+            one = self._open.popleft()
+            results.append(self._result(one, list(self._open)))
+        return results
+
+    def _result(self, one: _Open, later: Sequence[_Open]) -> WindowResult:
+        """What one window says, in the light of those after it."""
+        tracked = own = None
+        if one.look is not None and one.own is not None:
+            tracked = summarise(posterior(one.look, [o.look for o in later if o.look is not None]))
+            own = posterior(one.own, [o.own for o in later if o.own is not None])
+        peak, quality = assess(one.window, tracked)
+        if peak is not None and tracked is not None and own is not None:
+            peaks = [rate.spectral_peak(wave, near_bpm=tracked.bpm) for wave in one.waves]
+            peak = replace(peak, bpm=rate.joint_bpm([found for found in peaks if found is not None]))
+            if len(one.waves) > 1:
+                quality = replace(quality, support=support(own, tracked.bpm))
+        method, gated, sure_s = self.config.method, self.config.gated, self._sure_s
+        reading = decide(peak, quality, one.start_s, one.end_s, method=method, gated=gated, sure_s=sure_s)
+        if is_sure(reading, method):
+            self._sure_s = one.end_s
+        return WindowResult(self.track.id, one.start_s, one.end_s, reading, peak, quality)
 
     def complete_wave(self, first: int, stop: int) -> None:
         """Let the whole wave reach the last tick, which the last window may have missed."""

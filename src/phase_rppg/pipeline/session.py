@@ -113,7 +113,7 @@ class Session:
                     events.append(FaceEvent(track.id, frame.t_s, "ended"))
         for track in changes.lost:
             if (person := self._people.get(track.id)) is not None:
-                person.lose(track.seen_s)
+                events += person.lose(track.seen_s)
                 events.append(FaceEvent(track.id, frame.t_s, "lost"))
         for track in changes.found_again:
             if (person := self._people.get(track.id)) is not None:
@@ -164,4 +164,4 @@ class Session:
             events += person.window(first, stop)
         else:
             person.complete_wave(first, stop)
-        return events + list(person.piece(stop))
+        return [*events, *person.judge_all(), *person.piece(stop)]
