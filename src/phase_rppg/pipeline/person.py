@@ -134,8 +134,9 @@ class Person:
         waves = [one for one in waves if one.valid.any()]
         # One heart: both waves speak for one path and one number. Whether to believe it is asked of the wave
         # and its own path: a lamp or a step is in both waves, so that they agree is no proof of a heart.
-        look = self._rates.look([rate.spectrum(one) for one in waves], end_s) if waves else None
-        own = self._own_rates.look([rate.spectrum(wave)], end_s) if len(waves) > 1 else look
+        spectra = [rate.spectrum(one) for one in waves]
+        look = self._rates.look(spectra, end_s) if spectra else None
+        own = self._own_rates.look(spectra[:1], end_s) if len(spectra) > 1 else look
         self._open.append(_Open(seen_window, waves, look, own, start_s, end_s))
         self.windows += 1
         return self._judge(self.config.hindsight_windows)
