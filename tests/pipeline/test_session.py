@@ -101,31 +101,43 @@ def test_the_past_does_not_change_when_more_frames_come(
     assert short == windows(run(Session(UNGATED, detector), portrait_frames))[: len(short)]
 
 
-def test_with_hindsight_the_same_windows_come_later_and_know_more(detector: Detector) -> None:
+def test_the_time_around_a_window_speaks_for_its_rate(detector: Detector) -> None:
     """A heart at 72 after six seconds of a green lamp at another pace."""
-    frames = list(Film((Actor(still(100, 80), width=80),), clock(18), **SMALL).frames())
+    frames = list(Film((Actor(still(100, 80), width=80),), clock(22), **SMALL).frames())
     for frame in frames[:180]:
-        frame.rgb[:] = np.clip(frame.rgb * (1 + 0.02 * np.sin(2 * np.pi * 1.85 * frame.t_s) * GREEN), 0, 255)
+        frame.rgb[:] = np.clip(frame.rgb * (1 + 0.015 * np.sin(2 * np.pi * 1.85 * frame.t_s) * GREEN), 0, 255)
     at_once = run(Session(UNGATED, detector), frames)
-    session = Session(replace(UNGATED, hindsight_s=5.0), detector)
-    early = [event for frame in frames[:445] for event in session.push(frame)]
-    assert not windows(early)  # fourteen seconds and a bit: the first window waits for five others
-    late = early + [event for frame in frames[445:] for event in session.push(frame)] + session.finish()
+    session = Session(replace(UNGATED, around_s=10.0), detector)
+    early = [event for frame in frames[:595] for event in session.push(frame)]
+    assert not windows(early)  # it ends at 10 s and waits for the next ten
+    late = early + [event for frame in frames[595:] for event in session.push(frame)] + session.finish()
     assert [w.end_s for w in windows(late)] == [w.end_s for w in windows(at_once)]
     assert abs(rates(at_once)[0] - 72) > 10
     np.testing.assert_allclose(rates(late), 72, atol=3)
-    assert windows(late)[-1] == windows(at_once)[-1]  # nothing comes after the last one
+    waves = [
+        np.concatenate([e.wave.values for e in each if isinstance(e, WavePiece)]) for each in (at_once, late)
+    ]
+    assert np.array_equal(*waves)
 
 
-def test_a_face_that_leaves_takes_its_open_windows_with_it(detector: Detector) -> None:
-    film = Film((Actor(lambda t: (100, 80) if t < 11.5 else None, width=80),), clock(16), **SMALL)
-    session = Session(replace(UNGATED, hindsight_s=5.0), detector)
-    events = run(session, list(film.frames()))
-    lost = next(i for i, e in enumerate(events) if isinstance(e, FaceEvent) and e.kind == "lost")
-    before = [e.end_s for e in events[:lost] if isinstance(e, WindowResult)]
-    assert before
-    assert before == sorted(before)
-    assert 10.0 in before
+def test_a_face_that_leaves_for_good_keeps_the_windows_that_waited(detector: Detector) -> None:
+    """All that is said of it without waiting is said with it, in the same order."""
+    film = Film((Actor(lambda t: (100, 80) if t < 12.5 else None, width=80),), clock(34), **SMALL)
+    frames = list(film.frames())
+    at_once = run(Session(UNGATED, detector), frames)
+    late = run(Session(replace(UNGATED, around_s=10.0), detector), frames)
+    kinds = [e.kind for e in late if isinstance(e, FaceEvent)]
+    assert kinds == [e.kind for e in at_once if isinstance(e, FaceEvent)]
+    assert len(windows(at_once)) > 3
+    assert [w.end_s for w in windows(late)] == [w.end_s for w in windows(at_once)]
+
+
+def test_a_video_without_more_of_the_face_is_read_as_by_a_camera(
+    detector: Detector, portrait_frames: list[Frame]
+) -> None:
+    ten = portrait_frames[:300]
+    around = replace(UNGATED, around_s=10.0)
+    assert windows(run(Session(around, detector), ten)) == windows(run(Session(UNGATED, detector), ten))
 
 
 @pytest.mark.parametrize("bpm", [50.0, 110.0])

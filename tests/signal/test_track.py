@@ -68,38 +68,12 @@ def test_the_past_is_never_revised() -> None:
     assert [_causal(first, ends)[i] for i in early] == [_causal(second, ends)[i] for i in early]
 
 
-def _in_hindsight(spectra: list[rate.Spectrum], ends: list[float]) -> list[np.ndarray]:
-    tracker = track.RateTracker()
-    looks = [tracker.look([s], e) for s, e in zip(spectra, ends, strict=True)]
-    return [track.posterior(look, looks[i + 1 :]) for i, look in enumerate(looks)]
-
-
-def test_in_hindsight_a_bad_beginning_is_carried_by_what_follows() -> None:
-    t = np.arange(int(20 * FPS)) / FPS
-    x = sweep(np.full(len(t), 75.0)) + 0.3 * np.random.default_rng(5).normal(size=len(t))
-    storm = t < 7
-    x[storm] += 2.5 * np.cos(2 * np.pi * 2.4 * t[storm])
-    spectra, ends = windows(x)
-    assert abs(_causal(spectra, ends)[0].bpm - 75) > 30
-    assert max(abs(track.summarise(p).bpm - 75) for p in _in_hindsight(spectra, ends)) < 4
-
-
-def test_what_came_before_and_what_came_after_speak_alike() -> None:
-    """Of windows that come in the opposite order the same rate is as likely."""
-    spectra, ends = windows(np.random.default_rng(1).normal(size=int(18 * FPS)))
-    there, back = _in_hindsight(spectra, ends), _in_hindsight(spectra[::-1], ends)
-    for forth, again in zip(there, back[::-1], strict=True):
-        np.testing.assert_allclose(forth, again, rtol=1e-9, atol=1e-12)
-
-
-def test_without_hindsight_the_posterior_is_what_the_tracker_says() -> None:
-    spectra, ends = windows(np.random.default_rng(1).normal(size=int(14 * FPS)))
-    looking, telling = track.RateTracker(), track.RateTracker()
-    for spec, end in zip(spectra, ends, strict=True):
-        told = telling.update([spec], end)
-        belief = track.posterior(looking.look([spec], end))
-        assert track.summarise(belief) == told
-        assert track.support(belief, 80.0) == telling.support(80.0)
+def test_a_view_counts_as_much_as_its_weight_says() -> None:
+    t = np.arange(int(10 * FPS)) / FPS
+    slow, fast = (rate.spectrum(np.cos(2 * np.pi * hz * t), FPS) for hz in (1.2, 2.0))
+    for weights, bpm in (([1.0, 0.5], 72), ([0.5, 1.0], 120), ([1.0, 0.0], 72)):
+        assert track.RateTracker().update([slow, fast], 10.0, weights).bpm == pytest.approx(bpm, abs=2)
+    assert track.RateTracker().update([slow], 10.0, [1.0]) == track.RateTracker().update([slow], 10.0)
 
 
 def test_a_clear_line_is_supported_and_noise_is_not() -> None:

@@ -11,7 +11,7 @@ from ..errors import UnknownNameError
 from ..infer import onnx
 from ..registry import DEFAULT_METHOD
 from ..types import FrameSource
-from .config import HINDSIGHT_S, SECOND, SessionConfig
+from .config import AROUND_S, SECOND, SessionConfig
 from .decide import distrust
 from .gather import Windows
 from .model import PulseModel
@@ -50,7 +50,7 @@ class Order:
             faces=self.faces,
             gated=self.gated,
             second=None if self.alone or self.method not in onnx.names() else SECOND,
-            hindsight_s=HINDSIGHT_S,
+            around_s=AROUND_S,
         )
 
 

@@ -12,7 +12,7 @@ from .model import PulseModel
 
 FACES = ("all", "largest")
 SECOND = "pos"  # the method that reads along with a network
-HINDSIGHT_S = 5.0  # in a file: how long after a window others may still speak for its rate
+AROUND_S = 10.0  # in a file: how far around a window its rate is looked for, too
 _SPARE_S = 2.0  # kept beyond window and step, for late answers
 
 
@@ -28,7 +28,9 @@ class SessionConfig:
     faces: str = "all"
     gated: bool = True  # False: every window with a line gets its number, for evaluation
     second: str | None = SECOND  # beside a model: a method that reads along
-    hindsight_s: float = 0.0  # a window's result comes so much later, and knows what came meanwhile
+    around_s: float = (
+        0.0  # so much before and after a window speaks for its rate, too; results come so much later
+    )
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -42,8 +44,8 @@ class SessionConfig:
             raise ArgumentError("window", self.window_s, "2 to 300 seconds")
         if not (math.isfinite(self.step_s) and 1 / self.fps <= self.step_s <= self.window_s):
             raise ArgumentError("step", self.step_s, "above 0, up to the window")
-        if not (math.isfinite(self.hindsight_s) and 0 <= self.hindsight_s <= 60):
-            raise ArgumentError("hindsight", self.hindsight_s, "0 to 60 seconds")
+        if not (math.isfinite(self.around_s) and 0 <= self.around_s <= 60):
+            raise ArgumentError("around", self.around_s, "0 to 60 seconds")
         if not 5 <= self.fps <= 240:
             raise ArgumentError("fps", self.fps, "5 to 240")
         if self.faces not in FACES:
@@ -58,9 +60,8 @@ class SessionConfig:
         return max(1, round(self.step_s * self.fps))
 
     @property
-    def hindsight_windows(self) -> int:
-        """How many later windows each one waits for."""
-        return int(self.hindsight_s / self.step_s + 1e-6)
+    def around_ticks(self) -> int:
+        return round(self.around_s * self.fps)
 
     @property
     def delay_ticks(self) -> int:
@@ -69,7 +70,8 @@ class SessionConfig:
     @property
     def keep_ticks(self) -> int:
         """How much of each face is remembered."""
-        return self.window_ticks + self.step_ticks + self.delay_ticks + round(_SPARE_S * self.fps)
+        needed = self.window_ticks + 2 * self.around_ticks + self.step_ticks + self.delay_ticks
+        return needed + round(_SPARE_S * self.fps)
 
     @property
     def crop_px(self) -> int:

@@ -31,7 +31,7 @@ class LiveSession:
         self, source: FrameSource, config: SessionConfig | None = None, detector: Detector | None = None
     ) -> None:
         self._source = source
-        config = replace(config or SessionConfig(), hindsight_s=0.0)  # nobody waits for what comes later
+        config = replace(config or SessionConfig(), around_s=0.0)  # nobody waits for what comes later
         self._session = Session(config, detector or Detector())
         self.config = self._session.config
         self.readout = Readout(self.config.window_s)

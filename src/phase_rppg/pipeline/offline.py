@@ -1,7 +1,7 @@
 """Measure a whole video: a loop over a session, so that a file and a camera take the same path.
 
 The end of a file is known, so one thing is added: a face that turns out to be alive was so before, too.
-(And its session may let each window wait for the next few: `SessionConfig.hindsight_s`.)
+(And its session may wait for the time around each window: `SessionConfig.around_s`.)
 """
 
 from __future__ import annotations

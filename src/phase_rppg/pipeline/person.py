@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from ..face.crop import to_bytes
 from ..face.track import Track
 from ..signal import rate
 from ..signal.motion import without_motion
-from ..signal.track import Look, RateTracker, posterior, summarise, support
+from ..signal.rate import Spectrum
+from ..signal.track import RateTracker, Tracked
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .assess import Window, assess
 from .clock import Clock, History, Step
@@ -31,19 +31,9 @@ _WIDTH = len(COLUMNS) + 5
 _NO_BACKGROUND = np.full(3, -1.0)
 _NO_PICTURE = np.zeros((0, 0, 3), np.float32)
 _BATCH = 6  # pictures that a network gets at once
+# How much the time around a window counts beside the window itself, and how much more of the face that takes.
+_AROUND_WEIGHT, _AROUND_FULL_S = 1.5, 5.0
 _SHORTEST_WAVE_S = 2.0  # less of a face than this in a window gives no wave
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Open:
-    """A window that waits for what comes after it."""
-
-    window: Window
-    waves: list[Waveform]  # of the method or network, and of the second method
-    look: Look | None  # of both; None: no wave at all
-    own: Look | None  # without the second method
-    start_s: float
-    end_s: float
 
 
 class Person:
@@ -59,8 +49,8 @@ class Person:
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
         self._own_rates = RateTracker()  # without the second method
-        self._open: deque[_Open] = deque()
         self._sure_s: float | None = None  # end of the last window that was sure
+        self._lost_s: deque[float] = deque()  # when the face was lost, as far as no later window was judged
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
         self._pictures: deque[ByteArray] | None = (
@@ -95,16 +85,14 @@ class Person:
         for tick in range(step.first, step.first + len(step.shares)):
             self._picture(tick, np.zeros((self.meter.size, self.meter.size, 3), np.uint8), False)
 
-    def lose(self, seen_s: float) -> list[WindowResult]:
+    def lose(self, seen_s: float) -> None:
         """The face has been gone since `seen_s`: what was measured after that was not the face."""
-        open_windows = self.judge_all()
         tick = int(np.floor((seen_s - self.clock.origin_s) * self.clock.fps + 1e-6))
         self._history.forget_after(tick)
-        self._sure_s = None  # whoever comes back has to show a pulse anew
-        return open_windows
+        self._lost_s.append(seen_s)
 
     def window(self, first: int, stop: int) -> list[WindowResult]:
-        """Take in the window of ticks first … stop−1, if the face was seen in it; returns what is due."""
+        """The result of the window of ticks first … stop−1, if the face was seen in it."""
         self._run_model()
         rows, seen = self._history.window(first, stop)
         if not seen.any() or not self.track.confirmed:
@@ -128,48 +116,57 @@ class Person:
             fps=true_fps,
             max_gap_s=max_gap_s,
         )
-        waves = [wave]
-        if self._model is not None and self.config.second is not None:
-            waves.append(without_motion(self._extract(self.config.second, skin), centre))
-        waves = [one for one in waves if one.valid.any()]
+        waves = [wave, *self._second(skin, centre)]
         # One heart: both waves speak for one path and one number. Whether to believe it is asked of the wave
         # and its own path: a lamp or a step is in both waves, so that they agree is no proof of a heart.
+        waves = [one for one in waves if one.valid.any()]
         spectra = [rate.spectrum(one) for one in waves]
-        look = self._rates.look(spectra, end_s) if spectra else None
-        own = self._own_rates.look(spectra[:1], end_s) if len(spectra) > 1 else look
-        self._open.append(_Open(seen_window, waves, look, own, start_s, end_s))
+        around, weight = self._around(first, stop)
+        tracked = _follow(self._rates, spectra, around, weight, end_s) if spectra else None
+        peak, quality = assess(seen_window, tracked)
+        if peak is not None and tracked is not None:
+            peaks = [rate.spectral_peak(one, near_bpm=tracked.bpm) for one in waves]
+            peak = replace(peak, bpm=rate.joint_bpm([one for one in peaks if one is not None]))
+            if len(waves) > 1:
+                _follow(self._own_rates, spectra[:1], around[:1], weight, end_s)
+                quality = replace(quality, support=self._own_rates.support(tracked.bpm))
+        config, sure_s = self.config, self._sure_until(end_s)
+        reading = decide(
+            peak, quality, start_s, end_s, method=config.method, gated=config.gated, sure_s=sure_s
+        )
+        if is_sure(reading, config.method):
+            self._sure_s = end_s
         self.windows += 1
-        return self._judge(self.config.hindsight_windows)
+        return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
 
-    def judge_all(self) -> list[WindowResult]:
-        """The results of the windows that waited for what comes after them: nothing will."""
-        return self._judge(0)
+    def _second(self, skin: RgbTrace, centre: FloatArray) -> list[Waveform]:
+        """The wave of the method that reads along with a network, without motion, if there is one."""
+        if self._model is None or self.config.second is None:
+            return []
+        return [without_motion(self._extract(self.config.second, skin), centre)]
 
-    def _judge(self, waiting: int) -> list[WindowResult]:
-        """The results of all windows but the last few, which wait for more."""
-        results = []
-        while len(self._open) > waiting:
-            one = self._open.popleft()
-            results.append(self._result(one, list(self._open)))
-        return results
+    def _around(self, first: int, stop: int) -> tuple[list[Spectrum], float]:
+        """The spectra of a window with the time around it, and how much they count: not at all where that has
+        no more of the face."""
+        reach = self.config.around_ticks
+        rows, seen = self._history.window(first - reach, stop + reach)
+        new_s = float(seen.sum() - seen[reach : len(seen) - reach].sum()) / self.clock.fps
+        if new_s <= 0 or self.config.wants_clip:
+            return [], 0.0
+        skin = RgbTrace(rows[:, :3], self.clock.fps, self.clock.time_s(first - reach), seen)
+        centre = rows[:, [_X, _Y]]
+        network, method = self._model is not None, self.config.method
+        wave = _network_wave(rows, skin) if network else self._extract(method, skin)
+        waves = [without_motion(wave, centre), *self._second(skin, centre)]
+        weight = _AROUND_WEIGHT * min(1.0, new_s / _AROUND_FULL_S)
+        return [rate.spectrum(one) for one in waves if one.valid.any()], weight
 
-    def _result(self, one: _Open, later: Sequence[_Open]) -> WindowResult:
-        """What one window says, in the light of those after it."""
-        tracked = own = None
-        if one.look is not None and one.own is not None:
-            tracked = summarise(posterior(one.look, [o.look for o in later if o.look is not None]))
-            own = posterior(one.own, [o.own for o in later if o.own is not None])
-        peak, quality = assess(one.window, tracked)
-        if peak is not None and tracked is not None and own is not None:
-            peaks = [rate.spectral_peak(wave, near_bpm=tracked.bpm) for wave in one.waves]
-            peak = replace(peak, bpm=rate.joint_bpm([found for found in peaks if found is not None]))
-            if len(one.waves) > 1:
-                quality = replace(quality, support=support(own, tracked.bpm))
-        method, gated, sure_s = self.config.method, self.config.gated, self._sure_s
-        reading = decide(peak, quality, one.start_s, one.end_s, method=method, gated=gated, sure_s=sure_s)
-        if is_sure(reading, method):
-            self._sure_s = one.end_s
-        return WindowResult(self.track.id, one.start_s, one.end_s, reading, peak, quality)
+    def _sure_until(self, end_s: float) -> float | None:
+        """When the face was last sure, unless it was lost between then and `end_s`."""
+        while self._lost_s and self._lost_s[0] <= end_s:
+            self._lost_s.popleft()
+            self._sure_s = None  # whoever comes back has to show a pulse anew
+        return self._sure_s
 
     def complete_wave(self, first: int, stop: int) -> None:
         """Let the whole wave reach the last tick, which the last window may have missed."""
@@ -221,10 +218,8 @@ class Person:
 
     def _wave(self, rows: FloatArray, skin: RgbTrace, first: int) -> Waveform:
         """The wave of the window, from the network or the method; windows add up to the whole wave."""
-        fps, start_s, seen = skin.fps, skin.start_s, skin.valid
         if self._model is not None:
-            known = seen & (rows[:, _WEIGHT] > 0)
-            return Waveform(np.where(known, rows[:, _WAVE], 0.0), fps, start_s, known)
+            return _network_wave(rows, skin)
         wave = self._extract(
             self.config.method, skin, self._clip(len(rows), first, skin) if self.config.wants_clip else None
         )
@@ -282,3 +277,17 @@ class Person:
         self._history.add(first + skip, np.ones(len(values) - skip), _WEIGHT)
         self.answered = self._pending_first + len(values)
         self._pending.clear()
+
+
+def _network_wave(rows: FloatArray, skin: RgbTrace) -> Waveform:
+    """What the network has answered for these rows of the history."""
+    known = skin.valid & (rows[:, _WEIGHT] > 0)
+    return Waveform(np.where(known, rows[:, _WAVE], 0.0), skin.fps, skin.start_s, known)
+
+
+def _follow(
+    rates: RateTracker, spectra: list[Spectrum], around: list[Spectrum], weight: float, end_s: float
+) -> Tracked:
+    """The rate of a window by what it shows and what the time around it shows, on the path so far."""
+    weights = [1.0] * len(spectra) + [weight] * len(around)
+    return rates.update([*spectra, *around], end_s, weights)

@@ -113,7 +113,7 @@ class Session:
                     events.append(FaceEvent(track.id, frame.t_s, "ended"))
         for track in changes.lost:
             if (person := self._people.get(track.id)) is not None:
-                events += person.lose(track.seen_s)
+                person.lose(track.seen_s)
                 events.append(FaceEvent(track.id, frame.t_s, "lost"))
         for track in changes.found_again:
             if (person := self._people.get(track.id)) is not None:
@@ -144,14 +144,17 @@ class Session:
     def _windows(self, final: bool = False) -> list[Event]:
         """Close the windows that are complete."""
         events: list[Event] = []
-        late = 0 if final else self.config.delay_ticks
+        late = 0 if final else self.config.delay_ticks + self.config.around_ticks
         while self._clock.count >= self._next_stop + late:
-            first = self._next_stop - self.config.window_ticks
             for person in self._people.values():
-                events += person.window(first, self._next_stop)
-                events += person.piece(first + self.config.step_ticks)
+                events += self._window(person, self._next_stop)
             self._next_stop += self.config.step_ticks
         return events
+
+    def _window(self, person: Person, stop: int) -> list[Event]:
+        """The window of one face that ends at a tick, and the wave that no later one changes."""
+        first = stop - self.config.window_ticks
+        return [*person.window(first, stop), *person.piece(first + self.config.step_ticks)]
 
     def _close(self, person: Person) -> list[Event]:
         """The last words of a face that is no longer followed."""
@@ -159,9 +162,12 @@ class Session:
         if not person.track.confirmed:
             return events
         stop = self._clock.count
+        # What waited for the time around it gets no more of it.
+        for last in range(self._next_stop, stop - self.config.delay_ticks + 1, self.config.step_ticks):
+            events += self._window(person, last)
         first = max(person.first_tick, stop - self.config.window_ticks)
         if person.windows == 0:
             events += person.window(first, stop)
         else:
             person.complete_wave(first, stop)
-        return [*events, *person.judge_all(), *person.piece(stop)]
+        return events + list(person.piece(stop))

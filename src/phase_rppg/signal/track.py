@@ -2,8 +2,7 @@
 
 Each window gives evidence over all rates; the heart changes its rate slowly. A Bayesian filter joins both,
 so a window whose line is lost is carried by its neighbours, and a stray line at the double or half rate has
-to speak against them. `RateTracker` is causal: what comes later never changes what was said. Where the
-windows after one are known, too, as in a file, `posterior` hears them in the same way as those before it.
+to speak against them. It is causal: what comes later never changes what was said.
 """
 
 from __future__ import annotations
@@ -51,15 +50,6 @@ def log_evidence(spec: Spectrum, model: TrackModel) -> FloatArray:
     return model.sharpness * share
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """What one window shows, and what the windows before it made likely."""
-
-    time_s: float  # end of the window
-    log_like: FloatArray  # (G,)
-    before: FloatArray  # (G,) sum 1
-
-
 @dataclass
 class RateTracker:
     """Follow the rate window by window, using the past only. The state is one distribution over the grid."""
@@ -69,49 +59,37 @@ class RateTracker:
     _last_s: float = field(default=0.0, init=False)
     _seen: FloatArray | None = field(default=None, init=False)
 
-    def look(self, spectra: Sequence[Spectrum], time_s: float) -> Look:
-        """Take in what the window that ends at `time_s` shows: one spectrum, or one of each way to see it."""
-        log_like = np.sum([log_evidence(spec, self.model) for spec in spectra], axis=0)
-        step_s = max(time_s - self._last_s, 0.0)
-        if self._belief is None:
-            before, share = np.full(len(GRID_BPM), 1 / len(GRID_BPM)), 1.0
-        else:
-            before, share = _spread(self._belief, step_s, self.model), _share(step_s, self.model)
-        self._belief, self._last_s = _weigh(before, log_like, share), time_s
-        return Look(time_s, log_like, before)
+    def update(
+        self, spectra: Sequence[Spectrum], time_s: float, weights: Sequence[float] | None = None
+    ) -> Tracked:
+        """Take in what the window that ends at `time_s` shows: one spectrum, or one of each way to see it.
 
-    def update(self, spectra: Sequence[Spectrum], time_s: float) -> Tracked:
-        """The rate of the window that ends at `time_s`, by what it shows and what was there before."""
-        self._seen = posterior(self.look(spectra, time_s), model=self.model)
-        return summarise(self._seen)
+        `weights` say how much each of them counts; all alike if there are none.
+        """
+        log_like = np.tensordot(
+            np.ones(len(spectra)) if weights is None else np.asarray(weights, float),
+            [log_evidence(spec, self.model) for spec in spectra],
+            axes=1,
+        )
+        if self._belief is None:
+            belief = np.full(len(GRID_BPM), 1 / len(GRID_BPM))
+        else:
+            belief = _spread(self._belief, max(time_s - self._last_s, 0.0), self.model)
+        step_s = np.inf if self._belief is None else max(time_s - self._last_s, 0.0)
+        self._belief = _weigh(belief, log_like, _share(step_s, self.model))
+        self._last_s = time_s
+        # The window itself speaks once in full; what the filter keeps is the part that is new.
+        self._seen = _weigh(belief, log_like, 1.0)
+        return _summarise(self._seen)
 
     def support(self, bpm: float) -> float:
         """0–1: how much the path as it stands speaks for a rate within 5 bpm of this one."""
-        return 0.0 if self._seen is None else support(self._seen, bpm)
+        if self._seen is None:
+            return 0.0
+        return min(float(self._seen[np.abs(GRID_BPM - bpm) <= MODEL_SPREAD_BPM].sum()), 1.0)
 
     def reset(self) -> None:
         self._belief = self._seen = None
-
-
-def posterior(look: Look, later: Sequence[Look] = (), model: TrackModel | None = None) -> FloatArray:
-    """(G,) how likely each rate is in a window: by what it shows, what was there before, and what came later.
-
-    The window itself speaks in full, and so does the end of the path on either side; of those between, which
-    overlap, each counts for the part that is new.
-    """
-    model = model or TrackModel()
-    path, share = [look, *later], 1.0
-    after: FloatArray = np.ones(len(GRID_BPM))
-    for one, earlier in zip(path[:0:-1], path[-2::-1], strict=True):  # from the last one back
-        step_s = max(one.time_s - earlier.time_s, 0.0)
-        after = _spread(_weigh(after, one.log_like, share), step_s, model)
-        share = _share(step_s, model)
-    return _weigh(look.before * after, look.log_like, 1.0)
-
-
-def support(posterior: FloatArray, bpm: float) -> float:
-    """0–1: how likely a rate within 5 bpm of this one is."""
-    return min(float(posterior[np.abs(GRID_BPM - bpm) <= MODEL_SPREAD_BPM].sum()), 1.0)
 
 
 def _share(step_s: float, model: TrackModel) -> float:
@@ -134,7 +112,7 @@ def _spread(belief: FloatArray, step_s: float, model: TrackModel) -> FloatArray:
     return (1 - fresh) * moved / max(float(moved.sum()), 1e-300) + fresh / len(belief)
 
 
-def summarise(posterior: FloatArray) -> Tracked:
+def _summarise(posterior: FloatArray) -> Tracked:
     """The 5-bpm neighbourhood with the most mass, its centre and its spread."""
     near = np.abs(GRID_BPM[:, None] - GRID_BPM) <= MODEL_SPREAD_BPM  # (G,G)
     mass = near @ posterior
@@ -144,5 +122,5 @@ def summarise(posterior: FloatArray) -> Tracked:
     around = np.abs(GRID_BPM - centre) <= 2 * MODEL_SPREAD_BPM
     weight = posterior[around] / max(float(posterior[around].sum()), 1e-300)
     sigma = float(np.sqrt(weight @ (GRID_BPM[around] - centre) ** 2))
-    bpm = float(np.clip(centre, 60 * BAND_HZ[0], 60 * BAND_HZ[1]))
-    return Tracked(bpm, support(posterior, centre), sigma)
+    support = float(posterior[np.abs(GRID_BPM - centre) <= MODEL_SPREAD_BPM].sum())
+    return Tracked(float(np.clip(centre, 60 * BAND_HZ[0], 60 * BAND_HZ[1])), min(support, 1.0), sigma)
