@@ -13,7 +13,7 @@ from phase_rppg.train.recipe import from_dict, load
 from .helpers import TINY, tiny
 
 
-@pytest.mark.parametrize("name", ["paper", "stream", "stream-start", "smoke"])
+@pytest.mark.parametrize("name", ["paper", "stream", "stream-next", "stream-start", "smoke"])
 def test_recipes_that_come_along_are_valid(name: str) -> None:
     recipe = load(name)
     assert from_dict(recipe.to_dict()) == recipe
@@ -69,7 +69,7 @@ def test_what_cannot_be_used_is_named(setting: str, says: str) -> None:
 def test_missing_tables_and_files_are_named() -> None:
     with pytest.raises(RecipeError, match="'data' is missing"):
         from_dict({"network": {"name": "phasenet"}})
-    with pytest.raises(RecipeError, match="recipes that come along: paper, smoke, stream, stream-start"):
+    with pytest.raises(RecipeError, match="recipes that come along: paper, smoke, stream, stream-next, stream-start"):
         load("no-such-recipe")
 
 
