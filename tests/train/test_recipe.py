@@ -69,7 +69,9 @@ def test_what_cannot_be_used_is_named(setting: str, says: str) -> None:
 def test_missing_tables_and_files_are_named() -> None:
     with pytest.raises(RecipeError, match="'data' is missing"):
         from_dict({"network": {"name": "phasenet"}})
-    with pytest.raises(RecipeError, match="recipes that come along: paper, smoke, stream, stream-next, stream-start"):
+    with pytest.raises(
+        RecipeError, match="recipes that come along: paper, smoke, stream, stream-next, stream-start"
+    ):
         load("no-such-recipe")
 
 

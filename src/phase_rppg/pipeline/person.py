@@ -153,7 +153,10 @@ class Person:
         new_s = float(seen.sum() - seen[reach : len(seen) - reach].sum()) / self.clock.fps
         if new_s <= 0 or self.config.wants_clip:
             return [], 0.0
-        skin = RgbTrace(rows[:, :3], self.clock.fps, self.clock.time_s(first - reach), seen)
+        # From where the face comes to where it goes: a spectrum weighs the middle of what it is given.
+        begin, end = np.flatnonzero(seen)[[0, -1]] + (0, 1)
+        rows, seen = rows[begin:end], seen[begin:end]
+        skin = RgbTrace(rows[:, :3], self.clock.fps, self.clock.time_s(first - reach + begin), seen)
         centre = rows[:, [_X, _Y]]
         network, method = self._model is not None, self.config.method
         wave = _network_wave(rows, skin) if network else self._extract(method, skin)
