@@ -41,12 +41,12 @@ def unfold(folded: PhaseNet, pixels: Tensor) -> PhaseNet:
     are; they get the size of fresh ones, so that a step of an optimiser means what it meant before.
     """
     network = PhaseNet(folded.config).eval()
-    fresh = {name: kernel.flatten(1).norm(dim=1).mean() for name, (kernel, _) in _normed(network)}
+    fresh = {name: kernel.flatten(1).norm(dim=1).mean() for name, kernel, _ in _normed(network)}
     network.load_state_dict(folded.state_dict(), strict=False)
     seen = _seen(folded, pixels)
     biases = dict(folded.named_parameters())
     with torch.no_grad():
-        for name, (kernel, norm) in _normed(network):
+        for name, kernel, norm in _normed(network):
             mean, variance = seen[name]
             size = (fresh[name] / kernel.flatten(1).norm(dim=1).clamp_min(1e-6)).double()
             bias = biases[f"{name}.bias" if f"{name}.bias" in biases else f"{name}.conv.bias"]
@@ -63,10 +63,10 @@ def unfold(folded: PhaseNet, pixels: Tensor) -> PhaseNet:
     return network
 
 
-def _normed(network: PhaseNet) -> list[tuple[str, tuple[Tensor, nn.BatchNorm2d]]]:
+def _normed(network: PhaseNet) -> list[tuple[str, Tensor, nn.BatchNorm2d]]:
     """Every layer whose weights a norm follows: its name, the weights, the norm."""
     return [
-        (name, (module.weight if isinstance(module, CausalDepthwise) else module.conv.weight, module.norm))
+        (name, module.weight if isinstance(module, CausalDepthwise) else module.conv.weight, module.norm)
         for name, module in network.named_modules()
         if isinstance(module, (ConvNorm, CausalDepthwise)) and isinstance(module.norm, nn.BatchNorm2d)
     ]

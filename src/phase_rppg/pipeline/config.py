@@ -28,9 +28,7 @@ class SessionConfig:
     faces: str = "all"
     gated: bool = True  # False: every window with a line gets its number, for evaluation
     second: str | None = SECOND  # beside a model: a method that reads along
-    around_s: float = (
-        0.0  # so much before and after a window speaks for its rate, too; results come so much later
-    )
+    around_s: float = 0.0  # so far before and after a window its rate is looked for; results wait for it
 
     def __post_init__(self) -> None:
         if self.model is not None:

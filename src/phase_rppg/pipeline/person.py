@@ -149,9 +149,11 @@ class Person:
         """The spectra of a window with the time around it, and how much they count: not at all where that has
         no more of the face."""
         reach = self.config.around_ticks
+        if not reach or self.config.wants_clip:
+            return [], 0.0
         rows, seen = self._history.window(first - reach, stop + reach)
-        new_s = float(seen.sum() - seen[reach : len(seen) - reach].sum()) / self.clock.fps
-        if new_s <= 0 or self.config.wants_clip:
+        new_s = float(seen.sum() - seen[reach:-reach].sum()) / self.clock.fps
+        if new_s <= 0:
             return [], 0.0
         # From where the face comes to where it goes: a spectrum weighs the middle of what it is given.
         begin, end = np.flatnonzero(seen)[[0, -1]] + (0, 1)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..errors import UsageError
+from ..errors import UsageError, WeightsError
 from ..infer.onnx import WEIGHTS, StepModel
 from ..infer.onnx import load as load_graph
 from ..nn import build
@@ -50,20 +50,18 @@ def temporal_part(which: str | Path) -> tuple[PhaseNet, Tensor]:
     network, weights = _from_graph(model, which)
     for name in ("mix", "bank", "tcn", "head"):
         if (part := getattr(network, name)) is not None:
-            checkpoint.put(part, _below(name, weights), which)
+            _fill(part, _below(name, weights), which)
     return network, _features(model)
 
 
 def trainable(which: str | Path) -> PhaseNet:
-    """A network to go on training from: of a checkpoint, a manifest, an ONNX file or a shipped name.
+    """An exported network to go on training from: of a manifest, an ONNX file or a shipped name.
 
     A graph has no norms any more. They come back with the statistics of a few made faces, and compute the
     same within rounding.
     """
-    if Path(which).suffix == ".safetensors":
-        return load_network(which)[0]
     folded, weights = _from_graph(load_graph(which), which)
-    checkpoint.put(folded, weights, which)
+    _fill(folded, weights, which)
     return unfold(folded, torch.from_numpy(some_faces(folded.size)))
 
 
@@ -111,6 +109,14 @@ def _from_graph(model: StepModel, which: str | Path) -> tuple[PhaseNet, dict[str
     held = {item.name: torch.from_numpy(numpy_helper.to_array(item).copy()) for item in graph.initializer}
     weights = {name: held[PREFIX + name] for name in folded.state_dict() if PREFIX + name in held}
     return folded, weights | _over_time(folded, graph, held)
+
+
+def _fill(part: nn.Module, weights: dict[str, Tensor], which: str | Path) -> None:
+    """Give a part its weights, if the graph still holds all of them."""
+    for name in part.state_dict():
+        if name not in weights:
+            raise WeightsError(which, f"the graph no longer holds {name}; give the checkpoint instead")
+    checkpoint.put(part, weights, which)
 
 
 def _below(name: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
