@@ -5,7 +5,8 @@
 Films the generator's worlds without a pulse (a photo, a mannequin, a wall, faces without a pulse, a photo
 under flickering light, a photo that nods), shows each recording to every method, and counts the windows that
 the gate lets pass. The seed is not the one of the calibration. Only windows in which the detector saw a face
-count: a wall mostly has none, so the share is not made small by empty pictures.
+count: a wall mostly has none, so the share is not made small by empty pictures. With `--camera` the films are
+read as a camera is: no window waits for what comes after it, and none is shown in hindsight.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ METHODS = ("phasenet-stream", "pos", "chrom")
 LIMIT = 0.01
 
 
-def figures(found: dict[str, list[Observed]], worlds: list[str]) -> dict[str, Any]:
+def figures(found: dict[str, list[Observed]], worlds: list[str], camera: bool) -> dict[str, Any]:
     """method → share of windows with a number, over all worlds and in each."""
     table: dict[str, Any] = {}
     for method, observed in found.items():
         by_world: dict[str, list[bool]] = {world: [] for world in worlds}
-        for o, reading in zip(observed, replay(observed, method), strict=True):
+        for o, reading in zip(observed, replay(observed, method, hindsight=not camera), strict=True):
             by_world[o.world].append(isinstance(reading, Estimate))
         shown = sum(map(sum, by_world.values()))
         share = shown / max(len(observed), 1)
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=4711, help="of the worlds; not that of the calibration")
     parser.add_argument("--method", action="append", help="may be repeated; default: the network, pos, chrom")
     parser.add_argument("--world", action="append", help="may be repeated; default: all without a pulse")
+    parser.add_argument("--camera", action="store_true", help="read as a camera is read, not as a file")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="keep what was watched here, to go on later")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
@@ -57,17 +59,18 @@ def main() -> None:
     methods, worlds = list(given.method or METHODS), list(given.world or WORLDS)
     found = observe_worlds(
         dict.fromkeys(worlds, given.n), methods,
-        seed=given.seed, seconds=given.seconds, workers=given.workers, cache=given.cache,
+        seed=given.seed, seconds=given.seconds, workers=given.workers, cache=given.cache, camera=given.camera,
     )  # fmt: skip
     words = f"--n {given.n} --seconds {given.seconds:g} --seed {given.seed}"
     words += "".join(f" --method {m}" for m in given.method or ())
     words += "".join(f" --world {w}" for w in given.world or ())
+    words += " --camera" if given.camera else ""
     document = {
         "command": f"python benchmarks/no_pulse.py {words}",
         "worlds": worlds,
         "recordings": given.n * len(worlds),
         "limit": LIMIT,
-        "methods": figures(found, worlds),
+        "methods": figures(found, worlds, given.camera),
     }
     print(dump_json(document))
     if given.out is not None:

@@ -16,6 +16,7 @@ from phase_rppg.errors import ArgumentError, InputError
 from phase_rppg.evaluate import calibrate, observe
 from phase_rppg.evaluate.observe import from_json, replay
 from phase_rppg.pipeline import calibrated
+from phase_rppg.pipeline.config import AROUND_S
 from phase_rppg.pipeline.decide import decide, probability
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, Quality
@@ -103,6 +104,12 @@ def test_a_replay_is_what_the_gate_shows_window_by_window() -> None:
     replayed = [isinstance(reading, Estimate) for reading in replay(within, "pos")]
     assert replayed == shown.tolist()
     assert 0 < sum(replayed) < len(replayed)
+    at_once = [isinstance(reading, Estimate) for reading in replay(within, "pos", hindsight=False)]
+    assert all(later for later, now in zip(replayed, at_once, strict=True) if now)
+    assert 0 < sum(at_once) < sum(replayed)  # a camera cannot show what was before the first sure window
+    for i in np.flatnonzero(at_once):
+        before = [p[k] for k in range(i + 1) if within[k].group == within[i].group]
+        assert max(before) >= gate.threshold
 
 
 def test_p_ok_is_a_probability() -> None:
@@ -162,6 +169,19 @@ def test_each_world_is_watched_as_often_as_asked(monkeypatch) -> None:
     monkeypatch.setattr(observe, "_watch", lambda job: {"pos": [(job.world, job.index)]})
     found = observe.observe_worlds({"photo": 3, "studio": 1}, ["pos"], seed=0, seconds=10.0, workers=0)
     assert sorted(found["pos"]) == [("photo", 0), ("photo", 1), ("photo", 2), ("studio", 0)]
+
+
+@pytest.mark.parametrize(("camera", "around_s"), [(False, AROUND_S), (True, 0.0)])
+def test_films_are_watched_as_a_file_or_as_a_camera(monkeypatch, camera: bool, around_s: float) -> None:
+    asked = []
+
+    def watch(world: str, seed: int, index: int, configs, **_: object):
+        asked.extend(config.around_s for config in configs.values())
+        return {name: [] for name in configs}
+
+    monkeypatch.setattr(observe, "observe", watch)
+    observe.observe_worlds({"photo": 2}, ["pos", "chrom"], seed=0, seconds=10.0, workers=0, camera=camera)
+    assert asked == [around_s] * 4
 
 
 @pytest.mark.parametrize(("words", "meant"), [("photo", ("photo", 12)), ("photo:36", ("photo", 36))])

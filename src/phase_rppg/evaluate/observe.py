@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +86,18 @@ def observe_worlds(
     seconds: float,
     workers: int = 1,
     alone: bool = False,
+    camera: bool = False,
     cache: Path | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Observed]]:
     """Every window of so many recordings of each world, by each method; the same for any number of workers.
 
-    `alone` watches networks without a second method at their side. With `cache` (a folder) what was watched
-    is kept there, and an interrupted run goes on where it stopped.
+    `alone` watches networks without a second method at their side; `camera` reads as a camera is read, where
+    no window waits for what comes after it. With `cache` (a folder) what was watched is kept there, and an
+    interrupted run goes on where it stopped.
     """
     jobs = [
-        _Job(name, seed, index, tuple(methods), seconds, alone, cache)
+        _Job(name, seed, index, tuple(methods), seconds, alone, camera, cache)
         for index in range(max(recordings.values(), default=0))
         for name, count in recordings.items()
         if index < count
@@ -116,6 +118,7 @@ class _Job:
     methods: tuple[str, ...]
     seconds: float
     alone: bool
+    camera: bool
     cache: Path | None
 
 
@@ -123,6 +126,8 @@ def _watch(job: _Job) -> dict[str, list[Observed]]:
     """Watch one recording by the methods that have not seen it yet; the others' windows are read back."""
     orders = {method: Order(method, faces="largest", gated=False, alone=job.alone) for method in job.methods}
     configs = {method: order.config() for method, order in orders.items()}
+    if job.camera:
+        configs = {method: replace(config, around_s=0.0) for method, config in configs.items()}
     kept = {method: _kept(job, method, config) for method, config in configs.items()}
     missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
     found = {
@@ -144,7 +149,7 @@ def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
         return None
     sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")
     beside = config.second if config.model is not None else None
-    name = "-".join(filter(None, [Path(method).stem, sha256[:8], beside]))
+    name = "-".join(filter(None, [Path(method).stem, sha256[:8], beside, "camera" if job.camera else None]))
     return job.cache / f"{job.world}-g{GENERATOR}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
 
 
@@ -161,10 +166,12 @@ def from_json(row: dict[str, Any]) -> Observed:
     return Observed(peak, quality, row["truth_bpm"], row["group"], row["end_s"])
 
 
-def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) -> list[Reading]:
+def replay(
+    observed: Sequence[Observed], method: str, window_s: float = 10.0, *, hindsight: bool = True
+) -> list[Reading]:
     """What the gate, as it is shipped, makes of the windows of recordings that `method` was asked to read.
 
-    In hindsight, as in a whole video; the windows of a recording follow each other.
+    In hindsight as in a whole video, or as a camera shows them; the windows of a recording follow each other.
     """
     recordings: dict[str, list[int]] = {}
     for index, o in enumerate(observed):
@@ -180,7 +187,8 @@ def replay(observed: Sequence[Observed], method: str, window_s: float = 10.0) ->
             if is_sure(reading, method):
                 sure_s = end_s
         readings |= {index: w.reading for index, w in zip(indices, windows, strict=True)}
-        readings |= {indices[number]: reading for number, reading in in_hindsight(windows, method)}
+        if hindsight:
+            readings |= {indices[number]: reading for number, reading in in_hindsight(windows, method)}
     return [readings[index] for index in range(len(observed))]
 
 
