@@ -1,6 +1,6 @@
 """What a codec leaves of a pulse, by skin type: each recording beside its twin that has no pulse.
 
-    python benchmarks/codec_survival.py [--n 16] [--world phone] [--seed 9005] [--out FILE]
+    python benchmarks/codec_survival.py [--n 16] [--world phone] [--crf 18 …] [--skin 6 …] [--out FILE]
 
 Every recording is filmed twice with the same face, light, motion and sensor noise, once with its pulse and
 once without, and both films are stored as they are and through H.264. The difference of the twins in the mean
@@ -11,6 +11,8 @@ no reader of the mean colour can do better. Said of it are
 - how much of its colour is left: the same of green minus red, by which blood is told from light;
 - how strong the true line is, over what is beside it, in dB;
 - the error of a rate that is read from the difference in green as the pipeline reads waves.
+
+With `--crf` the encoder's quality is that one instead of what the world draws.
 
 The seed is one for development: neither training, calibration nor the held-out worlds use it.
 """
@@ -50,13 +52,16 @@ class Job:
     world: str
     index: int
     skin: int
+    crf: float | None  # None: as the world draws it
     seconds: float
     seed: int
 
 
 def watch(job: Job) -> dict[str, float]:
     """What is left of one recording's pulse."""
-    fixed = {"subject.fitzpatrick": job.skin, "codec.name": "h264"}
+    fixed: dict[str, Any] = {"subject.fitzpatrick": job.skin, "codec.name": "h264"}
+    if job.crf is not None:
+        fixed["codec.crf"] = job.crf
     place = (job.world, job.seed, job.index)
     alive, _ = shoot(*place, seconds=job.seconds, fixed=fixed)
     dead, _ = shoot(*place, seconds=job.seconds, fixed={**fixed, "pulse.amplitude": NO_PULSE})
@@ -151,6 +156,10 @@ def main() -> None:
     )
     parser.add_argument("--n", type=int, default=16, help="recordings of each skin type")
     parser.add_argument("--world", default="phone")
+    parser.add_argument("--crf", type=float, action="append", help="of the encoder; may be repeated")
+    parser.add_argument(
+        "--skin", type=int, action="append", choices=SKINS, help="may be repeated; default: all"
+    )
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--seed", type=int, default=9005)
     parser.add_argument("--workers", type=int, default=2)
@@ -158,19 +167,26 @@ def main() -> None:
     options = parser.parse_args()
     if options.n < 1:
         parser.error("--n: at least 1")
+    crfs, skins = options.crf or [None], options.skin or SKINS
     jobs = [
-        Job(options.world, index, skin, options.seconds, options.seed)
-        for skin in SKINS
+        Job(options.world, index, skin, crf, options.seconds, options.seed)
+        for crf in crfs
+        for skin in skins
         for index in range(options.n)
     ]
-    found = list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs)))
+    done = iter(list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
+    found = {
+        "as drawn" if crf is None else f"{crf:g}": {
+            str(skin): summary([next(done) for _ in range(options.n)]) for skin in skins
+        }
+        for crf in crfs
+    }
+    asked = "".join(f" --crf {crf:g}" for crf in options.crf or ())
+    asked += "".join(f" --skin {skin}" for skin in options.skin or ())
     report = {
-        "command": f"benchmarks/codec_survival.py --n {options.n} --world {options.world} "
+        "command": f"benchmarks/codec_survival.py --n {options.n} --world {options.world}{asked} "
         f"--seconds {options.seconds:g} --seed {options.seed}",
-        "skin": {
-            str(skin): summary([f for job, f in zip(jobs, found, strict=True) if job.skin == skin])
-            for skin in SKINS
-        },
+        "by_crf_and_skin": found,
     }
     print(dump_json(report))
     if options.out:
