@@ -4,13 +4,14 @@
 
 Every recording is filmed twice with the same face, light, motion and sensor noise, once with its pulse and
 once without, and both films are stored as they are and through H.264. The difference of the twins in the mean
-colour of the face is what the pulse does to the picture, with all motion gone: no camera has such a twin, so
-no reader of the mean colour can do better. Said of it are
+colour of the face is what the pulse does to the picture, with all motion gone: no camera has such a twin.
+Said of it are
 
 - how much of the pulse is left: the amplitude of green at the true rate, through the codec over without it;
 - how much of its colour is left: the same of green minus red, by which blood is told from light;
 - how strong the true line is, over what is beside it, in dB;
-- the error of a rate that is read from the difference in green as the pipeline reads waves.
+- the error of a rate that is read from the difference in green, window by window along one path, as a camera
+  is read: nothing that comes after a window speaks for it.
 
 With `--crf` the encoder's quality is that one instead of what the world draws.
 
@@ -28,7 +29,8 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from line_strength import line_db
+from held_out_worlds import LOST_BPM, SKINS
+from line_strength import amplitude, line_db
 from phase_rppg.evaluate.observe import shoot
 from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.signal import rate
@@ -38,11 +40,9 @@ from phase_rppg.synth.film import Film
 from phase_rppg.synth.work import in_order
 from phase_rppg.types import ByteArray, FloatArray
 
-SKINS = (1, 2, 3, 4, 5, 6)
 NO_PULSE = 1e-9  # of the amplitude
 INNER = (0.2, 0.8)  # of the face's box, in both directions: mostly skin
 WINDOW_S, STEP_S, FPS = 10.0, 1.0, 30.0
-LOST_BPM = 5.0
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def watch(job: Job) -> dict[str, float]:
     bpm = alive.bpm(t_s)
     before, after = (uniform_colours(alive, values, t_s) for values in (plain, coded))
     return {
-        "left": amplitude(after[:, 1], bpm) / amplitude(before[:, 1], bpm),
-        "colour_left": amplitude(after[:, 1] - after[:, 0], bpm)
-        / amplitude(before[:, 1] - before[:, 0], bpm),
+        "left": amplitude(after[:, 1], bpm, FPS) / amplitude(before[:, 1], bpm, FPS),
+        "colour_left": amplitude(after[:, 1] - after[:, 0], bpm, FPS)
+        / amplitude(before[:, 1] - before[:, 0], bpm, FPS),
         "line_db_raw": line_db(before[:, 1], bpm, FPS),
         "line_db": line_db(after[:, 1], bpm, FPS),
         "error_bpm_raw": error_bpm(-before[:, 1], bpm),
@@ -109,13 +109,6 @@ def uniform_colours(film: Film, values: FloatArray, t_s: FloatArray) -> FloatArr
     """(T,3) on an even clock."""
     times = film.t_s[: len(values)]
     return np.stack([np.interp(t_s, times, values[:, c]) for c in range(3)], 1)
-
-
-def amplitude(values: FloatArray, bpm: FloatArray) -> float:
-    """Of the tone that goes with the heart."""
-    taper = np.hanning(len(values))
-    phase = 2 * np.pi * np.cumsum(bpm) / 60 / FPS
-    return float(np.abs((taper * (values - values.mean())) @ np.exp(-1j * phase)) * 2 / taper.sum())
 
 
 def error_bpm(wave: FloatArray, bpm: FloatArray) -> float:

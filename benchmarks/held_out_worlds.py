@@ -29,7 +29,7 @@ from phase_rppg.pipeline.api import Order
 from phase_rppg.synth.codec import CodecSpec
 from phase_rppg.synth.sample import stream
 from phase_rppg.synth.work import in_order
-from phase_rppg.types import Estimate, Reading
+from phase_rppg.types import Estimate, FloatArray, Reading
 
 WORLDS = ("studio", "motion", "lux", "phone")
 SKINS = (1, 2, 3, 4, 5, 6)
@@ -83,6 +83,11 @@ def judge(o: Observed, reading: Reading) -> dict[str, Any]:
     }
 
 
+def mean_error(recording: list[dict[str, Any]]) -> float:
+    """Of all windows of one recording; nan without a window."""
+    return float(np.mean([w["error_bpm"] for w in recording])) if recording else float("nan")
+
+
 def summary(recordings: list[list[dict[str, Any]]]) -> dict[str, Any]:
     """Errors averaged over recordings; the gate over all windows."""
     found = [windows for windows in recordings if windows]
@@ -92,7 +97,7 @@ def summary(recordings: list[list[dict[str, Any]]]) -> dict[str, Any]:
         "recordings": len(recordings),
         "without_a_window": len(recordings) - len(found),
         "windows": len(windows),
-        "mae_bpm": round(float(np.mean([np.mean([w["error_bpm"] for w in r]) for r in found])), 3),
+        "mae_bpm": round(float(np.mean([mean_error(r) for r in found])), 3),
         "within_5": round(float(np.mean([w["error_bpm"] <= 5 for w in windows])), 4),
         "coverage": round(len(shown) / max(len(windows), 1), 4),
         "mae_bpm_of_shown": round(float(np.mean([w["error_bpm"] for w in shown])), 3) if shown else None,
@@ -106,12 +111,7 @@ def worst_over_best(by_skin: dict[str, dict[str, Any]], key: str) -> float | Non
     return None if None in errors else round(max(errors) / max(min(errors), 1e-9), 3)
 
 
-def mean_error(recording: list[dict[str, Any]]) -> float:
-    """Of all windows of one recording; nan without a window."""
-    return float(np.mean([w["error_bpm"] for w in recording])) if recording else float("nan")
-
-
-def interval(errors: np.ndarray, draws: int = 5000) -> list[float]:
+def interval(errors: FloatArray, draws: int = 5000) -> list[float]:
     """Worst over best type in 95 % of the draws of as many recordings from (skin, recording) errors."""
     picks = np.random.default_rng(0).integers(errors.shape[1], size=(draws, errors.shape[1]))
     of_types = np.nanmean(errors[:, picks], axis=2)  # (skin, draw)

@@ -74,17 +74,18 @@ def watch(job: Job) -> dict[str, float | None]:
     return found
 
 
+def amplitude(values: FloatArray, bpm: FloatArray, fps: float, off_hz: float = 0.0) -> float:
+    """Of the tone that goes with a heart of rate (T,), or that far beside it."""
+    taper = np.hanning(len(values))
+    phase = 2 * np.pi * (np.cumsum(bpm) / 60 / fps + off_hz * np.arange(len(values)) / fps)
+    return float(np.abs((taper * (values - values.mean())) @ np.exp(-1j * phase)) * 2 / taper.sum())
+
+
 def line_db(values: FloatArray, bpm: FloatArray, fps: float) -> float:
     """Power at the true rate (T,) over the mean power beside it, in dB."""
-    taper = np.hanning(len(values)) * (values - values.mean())
-    phase, t_s = 2 * np.pi * np.cumsum(bpm) / 60 / fps, np.arange(len(values)) / fps
-
-    def power(off_hz: float) -> float:
-        return float(np.abs(taper @ np.exp(-1j * (phase + 2 * np.pi * off_hz * t_s))) ** 2)
-
     beside = np.linspace(*BESIDE_HZ, 9)
-    noise = np.mean([power(hz) for hz in (*beside, *-beside)])
-    return 10 * float(np.log10(max(power(0.0), 1e-30) / max(float(noise), 1e-30)))
+    noise = np.mean([amplitude(values, bpm, fps, hz) ** 2 for hz in (*beside, *-beside)])
+    return 10 * float(np.log10(max(amplitude(values, bpm, fps) ** 2, 1e-30) / max(float(noise), 1e-30)))
 
 
 def summary(found: list[float | None]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def _watch(job: _Job) -> dict[str, list[Observed]]:
     orders = {method: Order(method, faces="largest", gated=False, alone=job.alone) for method in job.methods}
     configs = {method: order.config() for method, order in orders.items()}
     if job.camera:
-        configs = {method: replace(config, around_s=0.0) for method, config in configs.items()}
+        configs = {method: config.for_camera() for method, config in configs.items()}
     kept = {method: _kept(job, method, config) for method, config in configs.items()}
     missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
     found = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import registry
 from ..errors import ArgumentError
@@ -48,6 +48,10 @@ class SessionConfig:
             raise ArgumentError("fps", self.fps, "5 to 240")
         if self.faces not in FACES:
             raise ArgumentError("faces", repr(self.faces), " or ".join(FACES))
+
+    def for_camera(self) -> SessionConfig:
+        """The same where nobody waits for what comes later."""
+        return replace(self, around_s=0.0)
 
     @property
     def window_ticks(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,8 +30,7 @@ class LiveSession:
         self, source: FrameSource, config: SessionConfig | None = None, detector: Detector | None = None
     ) -> None:
         self._source = source
-        config = replace(config or SessionConfig(), around_s=0.0)  # nobody waits for what comes later
-        self._session = Session(config, detector or Detector())
+        self._session = Session((config or SessionConfig()).for_camera(), detector or Detector())
         self.config = self._session.config
         self.readout = Readout(self.config.window_s)
         self.loss: Loss | None = None  # why there is no picture now
