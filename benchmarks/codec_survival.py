@@ -31,10 +31,10 @@ from rich.progress import track
 
 from held_out_worlds import LOST_BPM, SKINS
 from line_strength import amplitude, line_db
-from phase_rppg.evaluate.observe import shoot
+from phase_rppg.evaluate.world_windows import shoot
 from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.signal import rate
-from phase_rppg.signal.track import RateTracker
+from phase_rppg.signal.rate_tracking import RateTracker
 from phase_rppg.synth.codec import transcode
 from phase_rppg.synth.film import Film
 from phase_rppg.synth.work import in_order

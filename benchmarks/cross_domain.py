@@ -32,7 +32,7 @@ import numpy as np  # noqa: E402
 from phase_rppg.fileio import read_json, write_json, write_text  # noqa: E402
 from phase_rppg.reproduce import domains, plan_of, report, runner  # noqa: E402
 from phase_rppg.reproduce.budget import budget_of  # noqa: E402
-from phase_rppg.reproduce.grid import comparisons  # noqa: E402
+from phase_rppg.reproduce.result_tables import comparisons  # noqa: E402
 from phase_rppg.reproduce.store import Store  # noqa: E402
 from phase_rppg.synth.clips import GENERATOR  # noqa: E402
 

@@ -22,10 +22,10 @@ import numpy as np
 from rich.progress import track
 
 from phase_rppg import synth
-from phase_rppg.evaluate.calibrate import Observed
-from phase_rppg.evaluate.observe import from_json, observe, replay
+from phase_rppg.evaluate.fit_calibration import Observed
+from phase_rppg.evaluate.world_windows import from_json, observe, replay
 from phase_rppg.fileio import dump_json, read_json, write_json
-from phase_rppg.pipeline.api import Order
+from phase_rppg.measurement.measure import MeasureOptions
 from phase_rppg.synth.codec import CodecSpec
 from phase_rppg.synth.sample import stream
 from phase_rppg.synth.work import in_order
@@ -51,7 +51,7 @@ class Job:
 
 def watch(job: Job) -> list[dict[str, Any]]:
     """Every window of one recording: its number, its truth, and what the gate makes of it."""
-    config = Order(job.method, faces="largest", gated=False).config()
+    config = MeasureOptions(job.method, faces="largest", gated=False).config()
     sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")[:8]
     by = f"{job.method}-{sha256}-{config.second}"
     name = f"{job.world}-{job.seed}-{job.index}-{job.skin}-{job.seconds:g}s-{by}.json"

@@ -32,8 +32,8 @@ from matplotlib.figure import Figure
 from phase_rppg import fileio
 from phase_rppg.evaluate.plots import save
 from phase_rppg.nn import build
-from phase_rppg.nn.kernel import response
-from phase_rppg.nn.phasenet import PhaseNet
+from phase_rppg.nn.phasenet.impulse_response import response
+from phase_rppg.nn.phasenet.model import PhaseNet
 from phase_rppg.physics.kernel import components
 from phase_rppg.synth import ClipJob, write_clips
 from phase_rppg.train.export import load_network

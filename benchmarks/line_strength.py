@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from phase_rppg.evaluate.observe import shoot
+from phase_rppg.evaluate.world_windows import shoot
 from phase_rppg.fileio import dump_json, write_json
-from phase_rppg.pipeline.api import Order
-from phase_rppg.pipeline.session import Session
-from phase_rppg.signal.motion import without_motion
+from phase_rppg.measurement.measure import MeasureOptions
+from phase_rppg.session.session import Session
+from phase_rppg.signal.motion_removal import without_motion
 from phase_rppg.synth.work import in_order
 from phase_rppg.types import FloatArray, Frame
 
@@ -55,7 +55,9 @@ def watch(job: Job) -> dict[str, float | None]:
     world, fixed = GROUPS[job.group]
     recording, pictures = shoot(world, job.seed, job.index, seconds=job.seconds, fixed=fixed)
     sessions = {
-        name: Session(Order(name, window_s=job.seconds, faces="largest", gated=False, alone=True).config())
+        name: Session(
+            MeasureOptions(name, window_s=job.seconds, faces="largest", gated=False, alone=True).config()
+        )
         for name in job.methods
     }
     for rgb, t_s in zip(pictures, recording.t_s, strict=False):

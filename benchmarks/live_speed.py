@@ -120,15 +120,15 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         with chromium(args=[*FLAGS, *camera]) as browser:  # a fresh one: its memory is the page's alone
             page = browser.new_page(viewport={"width": 1080, "height": 760}, color_scheme="dark")
             page.goto(server.url + (f"?method={options.method}" if options.method else ""))
-            watched = list(watch(browser, page, options.minutes))
+            variance_channels = list(watch(browser, page, options.minutes))
             if options.picture:
                 page.screenshot(path=options.picture, full_page=True)
             version = browser.version
         server.shutdown()
-    third = max(1, len(watched) // 3)
+    third = max(1, len(variance_channels) // 3)
     growth = {
-        key: round(middle(watched[-third:], key) - middle(watched[:third], key), 1)
-        for key in watched[0]
+        key: round(middle(variance_channels[-third:], key) - middle(variance_channels[:third], key), 1)
+        for key in variance_channels[0]
         if key.endswith("_mb")
     }
     return {
@@ -144,7 +144,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "ms_per_frame": spread(fast["took"]),
         "network_ms_per_frame": spread(fast["network"]),
         "minutes": options.minutes,
-        "memory": watched,
+        "memory": variance_channels,
         "growth": growth,
         "growth_limit_mb": GROWTH_LIMIT_MB,
         "steady": all(value <= GROWTH_LIMIT_MB for value in growth.values()),

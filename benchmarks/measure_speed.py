@@ -40,9 +40,9 @@ start = time.perf_counter()
 def cpu():
     use = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in use)
-from phase_rppg.pipeline.api import Order
-from phase_rppg.pipeline.offline import measure
-config = Order(sys.argv[2]).config()
+from phase_rppg.measurement.measure import MeasureOptions
+from phase_rppg.measurement.offline import measure
+config = MeasureOptions(sys.argv[2]).config()
 before = cpu()
 result = measure(sys.argv[1], config)
 mb = [resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -26,12 +26,12 @@ from torch import Tensor, nn
 
 from phase_rppg import fileio
 from phase_rppg.nn import build
-from phase_rppg.nn.est import ESTBlock
-from phase_rppg.nn.fold import fold
-from phase_rppg.nn.frontend import PIXEL_CENTRE, PIXEL_SPREAD
-from phase_rppg.nn.layers import ConvNorm
 from phase_rppg.nn.memory import keep_memory
-from phase_rppg.nn.phasenet import PhaseNet
+from phase_rppg.nn.phasenet.est import ESTBlock
+from phase_rppg.nn.phasenet.fold import fold
+from phase_rppg.nn.phasenet.front_end import PIXEL_CENTRE, PIXEL_SPREAD
+from phase_rppg.nn.phasenet.layers import ConvNorm
+from phase_rppg.nn.phasenet.model import PhaseNet
 
 MUST_FORWARD, MUST_TRAIN = 4.0, 3.0
 

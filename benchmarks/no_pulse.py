@@ -15,8 +15,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from phase_rppg.evaluate.calibrate import Observed
-from phase_rppg.evaluate.observe import observe_worlds, replay
+from phase_rppg.evaluate.fit_calibration import Observed
+from phase_rppg.evaluate.world_windows import observe_worlds, replay
 from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.types import Estimate
 

@@ -27,12 +27,12 @@ import numpy as np
 
 import phase_rppg
 from phase_rppg import registry
-from phase_rppg.datasets import base, generic, reference
+from phase_rppg.datasets import base, folder, reference_rate
 from phase_rppg.evaluate import metrics, protocol
-from phase_rppg.face.detect import Detector
+from phase_rppg.face.detector import Detector
 from phase_rppg.fileio import dump_json, read_json, write_json
-from phase_rppg.pipeline.api import Order, carry_out
-from phase_rppg.pipeline.result import Result
+from phase_rppg.measurement.measure import MeasureOptions, run
+from phase_rppg.session.results import Result
 from phase_rppg.signal import rate, resample
 from phase_rppg.types import Estimate, FloatArray, FrameSource, Recording, Waveform
 
@@ -104,8 +104,8 @@ def judge_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
             wave = Waveform(extract(uniform), FPS, start_s, valid)
             ours: list[float] = []
             for low, high in windows(duration_s):
-                truth = reference.window_bpm(recording.reference, low, high)
-                peak = rate.spectral_peak(reference.window_of(wave, low, high))
+                truth = reference_rate.window_bpm(recording.reference, low, high)
+                peak = rate.spectral_peak(reference_rate.window_of(wave, low, high))
                 if truth is not None and peak is not None:
                     ours.append(abs(peak.bpm - truth))
             errors = {"ours": ours, "toolbox": toolbox_errors(recording, wave, duration_s)}
@@ -116,7 +116,7 @@ def judge_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
 def judge_pipeline(recording: Recording, name: str) -> dict[str, Any]:
     """|error| in bpm of every window by both conventions, and of those that the gate shows."""
     source = base.Unbroken(recording.video, recording.name)
-    result = carry_out(source, Order(name, WINDOW_S, STEP_S))
+    result = run(source, MeasureOptions(name, WINDOW_S, STEP_S))
     rows = protocol.against_reference(recording, result, WINDOW_S, STEP_S).rows
     wave = result.faces[0].wave if result.faces else None
     return {
@@ -132,7 +132,7 @@ def interval_facts(recording: Recording, result: Result) -> list[tuple[float, fl
     """(|error|, half of the stated interval, sigma) in bpm of every shown window of the main face."""
     found = []
     for window in result.faces[0].windows if result.faces else ():
-        truth = reference.window_bpm(recording.reference, window.start_s, window.end_s)
+        truth = reference_rate.window_bpm(recording.reference, window.start_s, window.end_s)
         reading = window.reading
         if truth is not None and isinstance(reading, Estimate) and window.peak is not None:
             half = (reading.high - reading.low) / 2
@@ -143,9 +143,9 @@ def interval_facts(recording: Recording, result: Result) -> list[tuple[float, fl
 def toolbox_errors(recording: Recording, wave: Waveform, duration_s: float) -> list[float]:
     errors = []
     for low, high in windows(duration_s):
-        label = reference.window_of(recording.reference, low, high)
-        part = reference.window_of(wave, low, high)
-        if reference.window_bpm(recording.reference, low, high) is not None and len(part.values) > FPS:
+        label = reference_rate.window_of(recording.reference, low, high)
+        part = reference_rate.window_of(wave, low, high)
+        if reference_rate.window_bpm(recording.reference, low, high) is not None and len(part.values) > FPS:
             errors.append(
                 abs(rate.toolbox_bpm(whole(part), part.fps) - rate.toolbox_bpm(whole(label), label.fps))
             )
@@ -170,7 +170,7 @@ def recordings(root: Path) -> list[tuple[str, base.Found]]:
     for video in sorted((root / "pure").glob("pure_*.mp4")) if (root / "pure").is_dir() else []:
         if match := re.match(r"pure_(\d\d-\d\d)_", video.name):
             name = match.group(1)
-            every.append(("folder", generic.pair(video, root / "pure" / name / f"{name}.json")))
+            every.append(("folder", folder.pair(video, root / "pure" / name / f"{name}.json")))
     return every
 
 

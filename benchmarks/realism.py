@@ -24,7 +24,7 @@ import numpy as np
 from scipy.signal import detrend
 
 from phase_rppg.datasets import base, prepare
-from phase_rppg.datasets.follow import follow, onto_clock
+from phase_rppg.datasets.face_crops import follow, onto_clock
 from phase_rppg.fileio import read_json, write_json
 from phase_rppg.signal.rate import BAND_HZ, spectral_bpm
 from phase_rppg.synth import ClipJob, Clips

@@ -1,4 +1,4 @@
-"""The house plan as a test: which room may import which, and who may touch torch."""
+"""The architecture as a test: import directions, and which packages import torch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,15 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "phase_rppg"
 
-# A room may import from rooms of a lower number, and from itself.
-LEVEL = {
-    "errors": 0, "types": 0.1, "fileio": 0.1, "registry": 0.1,
-    "physics": 1, "signal": 1, "video": 1,
-    "face": 2,
-    "methods": 3, "infer": 3,
-    "pipeline": 4,
-    "datasets": 5, "synth": 5,
-    "evaluate": 6,
-    "nn": 7,
-    "train": 8,
-    "web": 8,
-    "reproduce": 8.5,
-    "cli": 9,
-}  # fmt: skip
+# Lowest first: a package imports only from packages before it in this list.
+ORDER = (
+    "errors", "types", "fileio", "registry", "workers",
+    "physics", "signal", "video", "face", "methods", "infer",
+    "session", "measurement", "report",
+    "datasets", "synth", "evaluate", "nn", "train", "reproduce",
+    "web", "cli",
+)  # fmt: skip
+LEVEL = {name: level for level, name in enumerate(ORDER)}
 MAY_IMPORT_TORCH = {"nn", "train", "cli"}  # cli only inside a command: see test_light_commands
 
 
@@ -45,7 +39,7 @@ def imports_of(file: Path) -> list[tuple[str, bool]]:
     return found
 
 
-def room(dotted: str) -> str | None:
+def package_of(dotted: str) -> str | None:
     parts = dotted.split(".")
     return parts[1] if parts[0] == "phase_rppg" and len(parts) > 1 and parts[1] in LEVEL else None
 
@@ -57,10 +51,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 def test_imports_go_one_way(file: Path) -> None:
     here = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
     if here == "__init__":
-        return  # the public face of the package re-exports lazily
-    assert here in LEVEL, f"{here} is a new room: give it a level here and a line in the house plan"
+        return  # the root package re-exports lazily
+    assert here in LEVEL, f"{here} is a new package: add it to ORDER and to docs/decisions.md"
     for dotted, _ in imports_of(file):
-        target = room(dotted)
+        target = package_of(dotted)
         if target is not None and target != here:
             assert LEVEL[target] < LEVEL[here], f"{here} may not import {dotted}"
 

@@ -14,10 +14,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .pipeline.api import measure
-    from .pipeline.config import SessionConfig
-    from .pipeline.result import FaceResult, Result, WindowResult
-    from .pipeline.session import Session
+    from .measurement.measure import measure
+    from .session.config import SessionConfig
+    from .session.results import FaceResult, Result, WindowResult
+    from .session.session import Session
     from .types import Estimate, Frame, NoReading, Reason
 
 # onnxruntime 1.29 and later send usage data to their makers unless this is set before they are loaded.
@@ -40,12 +40,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "measure": "pipeline.api",
-    "Session": "pipeline.session",
-    "SessionConfig": "pipeline.config",
-    "Result": "pipeline.result",
-    "FaceResult": "pipeline.result",
-    "WindowResult": "pipeline.result",
+    "measure": "measurement.measure",
+    "Session": "session.session",
+    "SessionConfig": "session.config",
+    "Result": "session.results",
+    "FaceResult": "session.results",
+    "WindowResult": "session.results",
     "Estimate": "types",
     "Frame": "types",
     "NoReading": "types",

@@ -1,4 +1,4 @@
-"""Plug in by file: whatever sits in a room's folder and says NAME = "…" is registered.
+"""Plug in by file: a module of a package that defines NAME = "…" is registered under that name.
 
 Names are read from the source text, so listing networks does not import torch.
 """
@@ -13,33 +13,34 @@ from types import ModuleType
 
 from .errors import UnknownNameError
 
-DEFAULT_METHOD = "phasenet-stream"  # what measures when nothing else is asked for
+DEFAULT_METHOD = "phasenet-stream"  # the default of `measure`
 
 _NAME_LINE = re.compile(r"""^NAME(?:\s*:\s*[\w.\[\]]+)?\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 _SINGULAR = {"methods": "method", "datasets": "data set", "nn": "network"}
 
 
 @functools.cache
-def entries(room: str) -> dict[str, str]:
-    """Registered names of a room and the modules that hold them, sorted by name."""
-    folder = Path(__file__).parent / room
+def entries(package: str) -> dict[str, str]:
+    """Registered names of a package and the modules that define them, sorted by name."""
+    root = Path(__file__).parent
     found: dict[str, str] = {}
-    for file in sorted(folder.glob("*.py")):
+    for file in sorted((root / package).rglob("*.py")):
         if match := _NAME_LINE.search(file.read_text(encoding="utf-8")):
             name = match.group(1)
             if name in found:
                 raise RuntimeError(f"{file}: the name {name!r} is taken by {found[name]}")
-            found[name] = f"{__package__}.{room}.{file.stem}"
+            found[name] = ".".join((__package__, *file.relative_to(root).with_suffix("").parts))
     return dict(sorted(found.items()))
 
 
-def names(room: str) -> list[str]:
-    return list(entries(room))
+def names(package: str) -> list[str]:
+    """Registered names of a package."""
+    return list(entries(package))
 
 
-def load(room: str, name: str) -> ModuleType:
-    """The module that registers `name`; an unknown name is answered with the nearest one."""
-    found = entries(room)
+def load(package: str, name: str) -> ModuleType:
+    """Import the module that registers `name`; for an unknown name, the error suggests the nearest one."""
+    found = entries(package)
     if name not in found:
-        raise UnknownNameError(_SINGULAR.get(room, room), name, found)
+        raise UnknownNameError(_SINGULAR.get(package, package), name, found)
     return importlib.import_module(found[name])

@@ -127,7 +127,9 @@ class Quality:
     support: float = 0.0  # 0–1: how far the neighbouring windows agree on the rate
     agreement: float = 0.0  # 0–1: how much of the line a second, independent method shows
     visible_db: float = 0.0  # how far the line stands out from what lies beside it in the raw green
-    lamp: float = 1.0  # how much of the line the background shows in step: 1 for a lamp, 0 for a pulse
+    background_coherence: float = (
+        1.0  # how much of the line the background shows in step: 1 for a lamp, 0 for a pulse
+    )
     red: float = 1.0  # relative red over green of the line: about 0.4 for blood, 1 for light and motion
 
 

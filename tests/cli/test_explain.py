@@ -11,9 +11,9 @@ import pytest
 
 from phase_rppg.cli import run
 from phase_rppg.infer import load
-from phase_rppg.pipeline.gaze import Gaze, area_mean, look
-from phase_rppg.pipeline.gaze_film import lay_over
-from phase_rppg.pipeline.gaze_plots import frames_at
+from phase_rppg.measurement.attention import Attention, area_mean, look
+from phase_rppg.report.attention_plots import frames_at
+from phase_rppg.report.attention_video import lay_over
 from phase_rppg.types import Frame
 from phase_rppg.video.decode import VideoFile
 
@@ -90,9 +90,9 @@ def test_the_masks_are_those_of_the_network_on_the_sessions_crops(film: Film_) -
     face = seen.face("largest")
     assert face is not None
     np.testing.assert_array_equal(face.wave.values, measure(video).faces[0].wave.values)
-    gaze = seen.gazes[face.id]
-    assert np.diff(gaze.t_s) == pytest.approx(np.full(len(gaze.t_s) - 1, 1 / load().fps))
-    np.testing.assert_allclose(gaze.masks.sum((-1, -2)), 1, atol=5e-3)
+    attention = seen.attentions[face.id]
+    assert np.diff(attention.t_s) == pytest.approx(np.full(len(attention.t_s) - 1, 1 / load().fps))
+    np.testing.assert_allclose(attention.masks.sum((-1, -2)), 1, atol=5e-3)
 
 
 def test_the_share_on_skin() -> None:
@@ -100,11 +100,11 @@ def test_the_share_on_skin() -> None:
     skin[:18] = 1.0
     even, top = np.full((9, 9), 1 / 81, np.float32), np.zeros((9, 9), np.float32)
     top[0, 0] = 1.0
-    gaze = Gaze(np.array([0.0]), np.stack([even, top])[None], np.zeros((1, 4)), (skin,))
-    np.testing.assert_allclose(gaze.on_skin(0), [0.5, 1.0], atol=1e-5)
-    assert gaze.skin_area(0) == 0.5
-    assert gaze.at(0.2) == 0
-    assert gaze.at(2.0) is None
+    attention = Attention(np.array([0.0]), np.stack([even, top])[None], np.zeros((1, 4)), (skin,))
+    np.testing.assert_allclose(attention.on_skin(0), [0.5, 1.0], atol=1e-5)
+    assert attention.skin_area(0) == 0.5
+    assert attention.at(0.2) == 0
+    assert attention.at(2.0) is None
     assert area_mean(skin, 7).mean() == pytest.approx(0.5)
 
 

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from phase_rppg.cli import run
-from phase_rppg.pipeline.batch import find_videos
+from phase_rppg.measurement.batch import find_videos
 
 Films = Callable[[str], Path]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "measure.schema.json").read_text(encoding="utf-8"))

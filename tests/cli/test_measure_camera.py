@@ -12,11 +12,11 @@ from rich.console import Console
 
 from drawing import Actor, Film, clock
 from phase_rppg.cli import run
-from phase_rppg.cli.camera_view import braille, render
 from phase_rppg.errors import VideoError
-from phase_rppg.pipeline.api import Order
-from phase_rppg.pipeline.live import LiveSession
-from phase_rppg.pipeline.readout import Mood
+from phase_rppg.measurement.live import LiveSession
+from phase_rppg.measurement.live_state import LiveState
+from phase_rppg.measurement.measure import MeasureOptions
+from phase_rppg.report.terminal_view import braille, render
 from phase_rppg.types import Estimate, Frame, FrameSource
 from phase_rppg.video import camera, persist
 from phase_rppg.video.persist import Loss
@@ -123,9 +123,9 @@ def test_the_view_goes_from_measuring_to_steady_and_is_cleared_when_the_face_lea
     def place(t: float) -> tuple[float, float] | None:
         return (80.0, 62.0) if t < 10 else None
 
-    live = LiveSession(drawn(14, place), Order("pos", window_s=6.0).config())
-    moods: list[Mood] = []
-    views: dict[Mood, str] = {}
+    live = LiveSession(drawn(14, place), MeasureOptions("pos", window_s=6.0).config())
+    moods: list[LiveState] = []
+    views: dict[LiveState, str] = {}
     cleared_s = 0.0
     for _ in live.run(lambda source: source.frames()):
         mood = live.readout.shown.mood
@@ -133,13 +133,13 @@ def test_the_view_goes_from_measuring_to_steady_and_is_cleared_when_the_face_lea
             moods.append(mood)
             views[mood] = picture(live)
             cleared_s = live.t_s
-    assert moods[:4] == [Mood.SEARCHING, Mood.MEASURING, Mood.UNSURE, Mood.STEADY]
-    assert moods[-1] == Mood.SEARCHING
+    assert moods[:4] == [LiveState.SEARCHING, LiveState.MEASURING, LiveState.UNSURE, LiveState.STEADY]
+    assert moods[-1] == LiveState.SEARCHING
     assert cleared_s <= 12
-    assert "to go" in views[Mood.MEASURING]
-    assert "sure to be within 5 bpm" in views[Mood.STEADY]
-    assert "15.0 frames/s" in views[Mood.STEADY]
-    assert "Look at the camera" in views[Mood.SEARCHING]
+    assert "to go" in views[LiveState.MEASURING]
+    assert "sure to be within 5 bpm" in views[LiveState.STEADY]
+    assert "15.0 frames/s" in views[LiveState.STEADY]
+    assert "Look at the camera" in views[LiveState.SEARCHING]
     assert all(len(line) <= 76 for view in views.values() for line in view.splitlines())
     summary = live.finish()
     assert isinstance(summary, Estimate)
@@ -151,7 +151,7 @@ def test_a_lost_camera_clears_the_number_and_says_when_it_is_tried_again() -> No
         yield from source.frames()
         yield Loss("was unplugged", 4.0)
 
-    live = LiveSession(drawn(8), Order("pos", window_s=6.0).config())
+    live = LiveSession(drawn(8), MeasureOptions("pos", window_s=6.0).config())
     for _ in live.run(watch):
         pass
     view = picture(live)

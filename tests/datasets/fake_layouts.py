@@ -16,7 +16,7 @@ START_NS = 1_392_643_993_642_815_000
 
 
 @dataclass(frozen=True)
-class Person:
+class FaceState:
     """One fake recording: what is seen, and what the finger clip says."""
 
     index: int
@@ -73,11 +73,11 @@ def draw(size: tuple[int, int], face: bool) -> tuple[np.ndarray, np.ndarray]:
     return picture, skin
 
 
-def people(count: int = 3, **changes: object) -> list[Person]:
-    return [Person(i + 1, 60.0 + 15 * i, **changes) for i in range(count)]  # type: ignore[arg-type]
+def people(count: int = 3, **changes: object) -> list[FaceState]:
+    return [FaceState(i + 1, 60.0 + 15 * i, **changes) for i in range(count)]  # type: ignore[arg-type]
 
 
-def ubfc_rppg(root: Path, everyone: list[Person]) -> None:
+def ubfc_rppg(root: Path, everyone: list[FaceState]) -> None:
     for one in everyone:
         folder = root / f"subject{one.index}"
         write_video(folder / "vid.avi", one.frames(), FPS, codec="mjpeg")
@@ -86,7 +86,7 @@ def ubfc_rppg(root: Path, everyone: list[Person]) -> None:
         np.savetxt(folder / "ground_truth.txt", np.stack([one.pulse(t_s), rate, t_s]), fmt="%.7e")
 
 
-def ubfc_rppg_1(root: Path, everyone: list[Person]) -> None:
+def ubfc_rppg_1(root: Path, everyone: list[FaceState]) -> None:
     for one in everyone:
         folder = root / "DATASET_1" / f"{one.index}-gt"
         write_video(folder / "vid.avi", one.frames(), FPS, codec="mjpeg")
@@ -95,7 +95,7 @@ def ubfc_rppg_1(root: Path, everyone: list[Person]) -> None:
         np.savetxt(folder / "gtdump.xmp", np.stack(columns, 1), fmt="%.5f", delimiter=",")
 
 
-def pure(root: Path, everyone: list[Person]) -> None:
+def pure(root: Path, everyone: list[FaceState]) -> None:
     import av
 
     for one in everyone:
@@ -119,7 +119,7 @@ def pure(root: Path, everyone: list[Person]) -> None:
         (root / name / f"{name}.json").write_text(text)
 
 
-def buaa_mihr(root: Path, everyone: list[Person]) -> None:
+def buaa_mihr(root: Path, everyone: list[FaceState]) -> None:
     from scipy.io import savemat
 
     for one in everyone:
@@ -130,7 +130,7 @@ def buaa_mihr(root: Path, everyone: list[Person]) -> None:
             savemat(folder / f"lux{lux}_PPGData.mat", {"PPG": {"fs": 60.0, "data": values, "peaks": [1]}})
 
 
-def mmpd_content(one: Person) -> dict[str, object]:
+def mmpd_content(one: FaceState) -> dict[str, object]:
     return {
         "video": np.stack(list(one.frames())) / 255.0,
         "GT_ppg": one.pulse(one.frame_times_s)[None],
@@ -139,7 +139,7 @@ def mmpd_content(one: Person) -> dict[str, object]:
     }  # fmt: skip
 
 
-def mmpd(root: Path, everyone: list[Person]) -> None:
+def mmpd(root: Path, everyone: list[FaceState]) -> None:
     from scipy.io import savemat
 
     for one in everyone:
@@ -148,7 +148,7 @@ def mmpd(root: Path, everyone: list[Person]) -> None:
         savemat(folder / f"p{one.index}_0.mat", mmpd_content(one), do_compression=True)
 
 
-def folder(root: Path, everyone: list[Person]) -> None:
+def folder(root: Path, everyone: list[FaceState]) -> None:
     lines = ["video,reference,subject,light"]
     for one in everyone:
         write_video(root / f"{one.index}.mp4", one.frames(), FPS, crf=12)
@@ -159,6 +159,6 @@ def folder(root: Path, everyone: list[Person]) -> None:
     (root / "manifest.csv").write_text("\n".join(lines) + "\n")
 
 
-WRITERS: dict[str, Callable[[Path, list[Person]], None]] = {
+WRITERS: dict[str, Callable[[Path, list[FaceState]], None]] = {
     "ubfc_rppg": ubfc_rppg, "pure": pure, "buaa_mihr": buaa_mihr, "mmpd": mmpd, "folder": folder,
 }  # fmt: skip

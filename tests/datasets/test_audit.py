@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from phase_rppg.cli import run as phase
-from phase_rppg.datasets import audit, audit_report, base, reference
+from phase_rppg.datasets import audit, audit_report, base, reference_rate
 from phase_rppg.types import Frame, FrameSource, Waveform
 
 from . import fake_layouts
@@ -25,7 +25,7 @@ SECONDS = 11.0
 def result(tmp_path_factory: pytest.TempPathFactory) -> audit.Audit:
     """Six recordings: 1 and 2 are sound, the others have one fault each."""
     root = tmp_path_factory.mktemp("ubfc")
-    fake_layouts.ubfc_rppg(root, [fake_layouts.Person(i, 55.0 + 7 * i, SECONDS) for i in range(1, 7)])
+    fake_layouts.ubfc_rppg(root, [fake_layouts.FaceState(i, 55.0 + 7 * i, SECONDS) for i in range(1, 7)])
     labels = {i: root / f"subject{i}" / "ground_truth.txt" for i in range(1, 7)}
 
     shifted = np.loadtxt(labels[3])
@@ -129,11 +129,11 @@ def test_window_rates_ignore_what_is_not_known() -> None:
     t_s = np.arange(0, 40, 1 / 50)
     valid = (t_s < 15) | (t_s > 22)
     wave = Waveform(np.sin(2 * np.pi * 1.25 * t_s), 50.0, 0.0, valid)
-    assert reference.window_bpm(wave, 0, 10) == pytest.approx(75, abs=0.1)
-    assert reference.window_bpm(wave, 12, 22) is None
-    assert reference.window_bpm(wave, 35, 45) is None
-    assert np.allclose(reference.rates(wave), 75, atol=0.1)
-    assert len(reference.rates(wave)) < 7
+    assert reference_rate.window_bpm(wave, 0, 10) == pytest.approx(75, abs=0.1)
+    assert reference_rate.window_bpm(wave, 12, 22) is None
+    assert reference_rate.window_bpm(wave, 35, 45) is None
+    assert np.allclose(reference_rate.rates(wave), 75, atol=0.1)
+    assert len(reference_rate.rates(wave)) < 7
 
 
 @dataclasses.dataclass

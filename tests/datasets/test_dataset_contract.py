@@ -17,7 +17,7 @@ from phase_rppg.types import FrameSource
 from . import fake_layouts
 
 NAMES = registry.names("datasets")
-PEOPLE = [*fake_layouts.people(2, seconds=4.0), fake_layouts.Person(10, 72.0, 4.0)]
+PEOPLE = [*fake_layouts.people(2, seconds=4.0), fake_layouts.FaceState(10, 72.0, 4.0)]
 
 
 @pytest.fixture(scope="session")

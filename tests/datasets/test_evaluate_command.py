@@ -20,7 +20,7 @@ from . import fake_layouts
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    fake_layouts.folder(folder, [fake_layouts.Person(i, 60.0 + 15 * i, 12.0, (72, 96)) for i in (1, 2)])
+    fake_layouts.folder(folder, [fake_layouts.FaceState(i, 60.0 + 15 * i, 12.0, (72, 96)) for i in (1, 2)])
     return folder
 
 
@@ -103,13 +103,13 @@ def test_neither_or_both_of_folder_and_video_is_refused(
 def test_when_no_recording_can_be_measured_the_input_is_at_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake_layouts.folder(tmp_path, [fake_layouts.Person(1, 70.0, 3.0)])
+    fake_layouts.folder(tmp_path, [fake_layouts.FaceState(1, 70.0, 3.0)])
     assert phase(["evaluate", str(tmp_path), "--workers", "0"]) == 4
     assert "no window of 10 s has a reference rate" in capsys.readouterr().err
 
 
 def test_a_cut_video_is_left_out_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fake_layouts.ubfc_rppg(tmp_path, [fake_layouts.Person(i, 70.0, 11.0) for i in (1, 2)])
+    fake_layouts.ubfc_rppg(tmp_path, [fake_layouts.FaceState(i, 70.0, 11.0) for i in (1, 2)])
     cut = tmp_path / "subject2" / "vid.avi"
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size * 3 // 4])
     arguments = [

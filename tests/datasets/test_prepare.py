@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from phase_rppg.cli import run as phase
-from phase_rppg.datasets import cache, crew, follow
+from phase_rppg.datasets import cache, crew, face_crops
 from phase_rppg.datasets.base import find
 from phase_rppg.datasets.prepare import Report, Settings, labels_at, prepare, store
 from phase_rppg.errors import ArgumentError, InputError, RecordingError
@@ -93,8 +93,8 @@ def test_new_settings_or_new_labels_are_a_new_entry(data: Path, prepared: Path, 
 
 
 def test_missing_faces_and_cut_videos_are_named_and_leave_nothing(tmp_path: Path) -> None:
-    everyone = [*fake_layouts.people(1, seconds=3.0), fake_layouts.Person(2, 80.0, 3.0, face=False)]
-    everyone.append(fake_layouts.Person(3, 80.0, 3.0))
+    everyone = [*fake_layouts.people(1, seconds=3.0), fake_layouts.FaceState(2, 80.0, 3.0, face=False)]
+    everyone.append(fake_layouts.FaceState(3, 80.0, 3.0))
     fake_layouts.ubfc_rppg(tmp_path / "data", everyone)
     cut = tmp_path / "data" / "subject3" / "vid.avi"
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
@@ -164,7 +164,7 @@ class Blinking:
     """A face that goes away for two seconds, on an uneven clock."""
 
     def frames(self):  # type: ignore[no-untyped-def]
-        person = fake_layouts.Person(1, 70.0, 6.0)
+        person = fake_layouts.FaceState(1, 70.0, 6.0)
         wall = fake_layouts.draw(person.size, face=False)[0].astype(np.uint8)
         rng = np.random.default_rng(0)
         for t_s, rgb in zip(person.frame_times_s, person.frames(), strict=True):
@@ -173,7 +173,7 @@ class Blinking:
 
 
 def test_time_without_a_face_is_not_valid() -> None:
-    ticks = list(follow.onto_clock(follow.follow(Blinking(), 16), 30.0))
+    ticks = list(face_crops.onto_clock(face_crops.follow(Blinking(), 16), 30.0))
     t_s = np.array([tick.t_s for tick in ticks])
     valid = np.array([tick.valid for tick in ticks])
     assert np.allclose(np.diff(t_s), 1 / 30)
@@ -189,7 +189,7 @@ class Endless:
         self.count = frames
 
     def frames(self):  # type: ignore[no-untyped-def]
-        rgb = next(fake_layouts.Person(1, 70.0).frames())
+        rgb = next(fake_layouts.FaceState(1, 70.0).frames())
         for index in range(self.count):
             yield Frame(rgb.copy(), index / 30)
 

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from phase_rppg.datasets import base, buaa_mihr, generic, matfile, mmpd, ubfc_rppg
+from phase_rppg.datasets import base, buaa_mihr, matlab, mmpd, ubfc_rppg
+from phase_rppg.datasets import folder as folder_dataset
 from phase_rppg.datasets.base import Found, Reference
 from phase_rppg.errors import RecordingError
 from phase_rppg.signal import rate
 
 from . import fake_layouts
 
-ANNA = fake_layouts.Person(1, 66.0, seconds=3.0)
+ANNA = fake_layouts.FaceState(1, 66.0, seconds=3.0)
 
 
 def problem_of(name: str, root: Path) -> str:
@@ -147,7 +148,7 @@ def test_a_cut_off_mat_file_is_named_when_its_frames_are_read(tmp_path: Path) ->
     path = tmp_path / "subject1" / "p1_0.mat"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
     with pytest.raises(RecordingError, match="p1_0"):
-        list(matfile.MatVideo(path, "p1_0", 30.0).frames())
+        list(matlab.MatVideo(path, "p1_0", 30.0).frames())
 
 
 @pytest.mark.parametrize("kind", ["bytes", "float 0–255", "uncompressed", "v7.3"])
@@ -163,7 +164,7 @@ def test_every_way_of_storing_a_video_gives_the_same_frames(tmp_path: Path, kind
     else:
         stored = {"bytes": truth, "float 0–255": truth.astype(float), "uncompressed": truth / 255.0}[kind]
         savemat(path, {"other": "text", "x": 1.0, "video": stored}, do_compression=kind != "uncompressed")
-    video = matfile.MatVideo(path, "p1_0", 30.0)
+    video = matlab.MatVideo(path, "p1_0", 30.0)
     assert video.count() == len(truth)
     seen = np.stack([frame.rgb for frame in video.frames()])
     assert np.array_equal(seen, truth)
@@ -200,7 +201,7 @@ def test_a_video_with_a_pure_reference_gets_the_true_frame_times(tmp_path: Path)
     for index, row in enumerate(package["/Image"]):
         row["Timestamp"] += 1_000_000 * index
     label.write_text(json.dumps(package))
-    recording = base.read(generic, generic.pair(tmp_path / "a" / "1.mp4", label))
+    recording = base.read(folder_dataset, folder_dataset.pair(tmp_path / "a" / "1.mp4", label))
     t_s = np.array([frame.t_s for frame in recording.video.frames()])
     assert t_s[-1] == pytest.approx(ANNA.frame_times_s[-1] + 0.001 * (len(t_s) - 1))
 

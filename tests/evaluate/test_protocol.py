@@ -14,7 +14,7 @@ from phase_rppg.cli.evaluate import _table
 from phase_rppg.errors import ArgumentError, RecordingError
 from phase_rppg.evaluate import protocol
 from phase_rppg.fileio import dump_json
-from phase_rppg.pipeline.result import FaceResult, Result, WindowResult
+from phase_rppg.session.results import FaceResult, Result, WindowResult
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, NoReading, Quality, Reason, Recording, Waveform
 

@@ -13,7 +13,7 @@ import torch
 
 from phase_rppg.errors import ArgumentError, UnknownNameError, WeightsError
 from phase_rppg.infer import load
-from phase_rppg.nn.phasenet import PhaseNet, build
+from phase_rppg.nn.phasenet.model import PhaseNet, build
 from phase_rppg.train.export import PARITY, export_network, parity
 
 SMALL = {"size": 12, "stem": 4, "stem_stride": 2, "channels": (6, 8), "pools": (2, 1), "expansion": 2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from phase_rppg.nn.phasenet import PhaseNet, build
+from phase_rppg.nn.phasenet.model import PhaseNet, build
 
 SMALL: dict[str, object] = {
     "size": 18, "stem": 6, "stem_stride": 2, "channels": (8, 10, 12), "pools": (2, 1, 1), "expansion": 2,

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from phase_rppg import nn, registry
 from phase_rppg.errors import ArgumentError
-from phase_rppg.nn import can, count, factorizephys, prepare, rhythmformer
-from phase_rppg.nn.scan import selective_scan
-from phase_rppg.nn.tdc import TemporalDifferenceConv
+from phase_rppg.nn import counting, preprocessing
+from phase_rppg.nn.baselines import can, factorizephys, rhythmformer
+from phase_rppg.nn.baselines.scan import selective_scan
+from phase_rppg.nn.baselines.tdc import TemporalDifferenceConv
 
 from .helpers import clip
 
@@ -23,7 +24,7 @@ few = settings(max_examples=12, deadline=None)
 @pytest.mark.parametrize("name", BASELINES)
 def test_parameters_are_those_of_the_release(name: str) -> None:
     module = registry.load("nn", name)
-    assert count.parameters(module.build()) == module.REFERENCE_PARAMETERS
+    assert counting.parameters(module.build()) == module.REFERENCE_PARAMETERS
 
 
 def test_targets_are_those_of_the_published_settings() -> None:
@@ -51,15 +52,15 @@ EFFICIENCY = {
 def test_size_and_work_agree_with_the_efficiency_table(name: str) -> None:
     millions, billions, off_millions, off_billions = EFFICIENCY[name]
     network = nn.build(name, size=128)
-    assert count.parameters(network) / 1e6 == pytest.approx(millions, rel=off_millions)
-    assert count.clip_macs(network, frames=32, size=128) * 4 / 1e9 == pytest.approx(
+    assert counting.parameters(network) / 1e6 == pytest.approx(millions, rel=off_millions)
+    assert counting.clip_macs(network, frames=32, size=128) * 4 / 1e9 == pytest.approx(
         billions, rel=off_billions
     )
 
 
 @pytest.mark.parametrize(("size", "parameters"), [(36, 532_899), (72, 2_228_643), (128, 7_504_291)])
 def test_the_dense_layer_of_deepphys_grows_with_the_picture(size: int, parameters: int) -> None:
-    assert count.parameters(nn.build("deepphys", size=size)) == parameters
+    assert counting.parameters(nn.build("deepphys", size=size)) == parameters
 
 
 # --- what happens to the pixels ---
@@ -69,14 +70,14 @@ def test_difference_is_relative_change_over_its_spread() -> None:
     frames = clip(2, 6, size=8).movedim(-1, 2).double()
     by_hand = (frames[:, 1:] - frames[:, :-1]) / (frames[:, 1:] + frames[:, :-1])
     by_hand = by_hand / by_hand.flatten(1).std(1, correction=0).view(-1, 1, 1, 1, 1)
-    got = prepare.difference(frames)
+    got = preprocessing.difference(frames)
     torch.testing.assert_close(got[:, :-1], by_hand, rtol=1e-5, atol=1e-5)
     assert (got[:, -1] == 0).all()
 
 
 def test_brightness_cancels_in_both_normalisations() -> None:
     frames = clip(1, 6, size=8).movedim(-1, 2).double()
-    for normalise in (prepare.difference, prepare.standardise):
+    for normalise in (preprocessing.difference, preprocessing.standardise):
         torch.testing.assert_close(normalise(frames * 0.4), normalise(frames), rtol=1e-4, atol=1e-4)
 
 

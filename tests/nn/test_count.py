@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from phase_rppg import nn
 from phase_rppg.cli import build
-from phase_rppg.nn import count, phasenet
-from phase_rppg.reproduce import paper
+from phase_rppg.nn import counting
+from phase_rppg.nn.phasenet import model
+from phase_rppg.reproduce import printed_numbers
 
 BY_HAND = [
     (tnn.Conv2d(3, 8, 5, padding=2), (2, 3, 10, 10), 3 * 8 * 25 + 8, 2 * 8 * 100 * 3 * 25),
@@ -33,8 +34,8 @@ BY_HAND = [
 def test_layers_counted_by_hand(
     layer: tnn.Module, shape: tuple[int, ...], parameters: int, macs: int
 ) -> None:
-    assert count.parameters(layer) == parameters
-    assert count.macs(layer, torch.zeros(shape)) == macs
+    assert counting.parameters(layer) == parameters
+    assert counting.macs(layer, torch.zeros(shape)) == macs
 
 
 def test_the_paper_preset_counted_by_hand() -> None:
@@ -51,30 +52,30 @@ def test_the_paper_preset_counted_by_hand() -> None:
     stem = 3 * 16 * 25 + 32
     asf = 9 * 128 * 32 + 64 + 9 * 32
     temporal = 512 + (256 * 64 + 64) + 3 * (64 * 128 * 5 + 128) + 65
-    assert count.parameters(network) == stem + blocks + asf + temporal
+    assert counting.parameters(network) == stem + blocks + asf + temporal
 
     frame = 128 * 128 * 16 * 75
     for w, out, side in zip(widths, outs, (128, 64, 32), strict=True):
         frame += side**2 * (w // 4 * w + 12 * w) + (side // 2) ** 2 * w * out + 2 * w * (w // 4)
     frame += 16**2 * (9 * 128 * 32 + 9 * 32 + 128)
     frame += 256 * 64 + 3 * 64 * 128 * 5 + 64
-    assert count.clip_macs(network, 128, 128) == 128 * frame
-    assert count.step_macs(network, 128) == frame
+    assert counting.clip_macs(network, 128, 128) == 128 * frame
+    assert counting.step_macs(network, 128) == frame
 
 
 def test_the_paper_preset_is_as_small_as_the_paper_says() -> None:
     network = nn.build("phasenet")
-    assert count.parameters(network) == phasenet.REFERENCE_PARAMETERS
-    assert round(phasenet.REFERENCE_PARAMETERS / 1e6, 2) == paper.value(
+    assert counting.parameters(network) == model.REFERENCE_PARAMETERS
+    assert round(model.REFERENCE_PARAMETERS / 1e6, 2) == printed_numbers.value(
         "table5", "phasenet", "clip", "M parameters"
     )
-    assert count.clip_macs(network, 128, 128) <= 28.3e9
+    assert counting.clip_macs(network, 128, 128) <= 28.3e9
 
 
 def test_the_stream_preset_is_small() -> None:
     network = nn.build("phasenet-stream")
-    assert count.parameters(network) <= 300_000
-    assert count.step_macs(network, network.size) <= 20e6
+    assert counting.parameters(network) <= 300_000
+    assert counting.step_macs(network, network.size) <= 20e6
 
 
 def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +84,7 @@ def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.exit_code == 0, done.output
     paper, stream = json.loads(done.output)
     assert paper["causal"]
-    assert paper["parameters"] == count.parameters(nn.build("phasenet"))
+    assert paper["parameters"] == counting.parameters(nn.build("phasenet"))
     assert paper["receptive_frames"] == 1 + 6 + 1 + 4 * 7
     assert not paper["recursive"]
     assert stream["recursive"]

@@ -9,7 +9,7 @@ import torch
 
 from phase_rppg import nn
 from phase_rppg.errors import UnknownNameError, WeightsError
-from phase_rppg.nn import imports
+from phase_rppg.nn import published_weights
 
 from . import published
 from .helpers import clip
@@ -19,14 +19,14 @@ SHAPES = {
     "factorizephys": published.FACTORIZEPHYS,
     "physmamba": published.PHYSMAMBA,
 }
-every_source = pytest.mark.parametrize("name", sorted(imports.SOURCES))
+every_source = pytest.mark.parametrize("name", sorted(published_weights.SOURCES))
 
 
 @every_source
 def test_the_published_names_and_shapes_are_ours_renamed(name: str) -> None:
-    names, ours = imports.published_names(name), nn.build(name).state_dict()
+    names, ours = published_weights.published_names(name), nn.build(name).state_dict()
     shapes = {theirs: tuple(ours[mine].shape) for theirs, mine in names.items()}
-    for optional in imports.SOURCES[name].optional:
+    for optional in published_weights.SOURCES[name].optional:
         del shapes[optional]
     assert shapes == SHAPES[name]
     assert sorted(names.values()) == sorted(ours)
@@ -36,7 +36,7 @@ def test_the_published_names_and_shapes_are_ours_renamed(name: str) -> None:
 def test_published_weights_give_the_published_numbers(name: str) -> None:
     state, size = published.draw(SHAPES[name]), 72 if name == "factorizephys" else 32
     network = nn.build(name, size=size).eval()
-    network.load_state_dict(imports.convert(state, name))
+    network.load_state_dict(published_weights.convert(state, name))
     pixels = clip(2, 8, size=size)
     with torch.no_grad():
         wave = network(pixels).wave
@@ -49,25 +49,28 @@ def test_published_weights_give_the_published_numbers(name: str) -> None:
 def test_a_file_as_people_save_it_is_read(name: str, tmp_path: Path) -> None:
     state, file = published.draw(SHAPES[name]), tmp_path / "weights.pth"
     torch.save({f"module.{key}": value for key, value in state.items()}, file)  # as DataParallel names them
-    assert imports.guess(imports.read_published(file)) == name
-    plain = imports.convert(state, name)
+    assert published_weights.guess(published_weights.read_published(file)) == name
+    plain = published_weights.convert(state, name)
     for wrapped in ({"state_dict": state}, {"model_state_dict": state, "epoch": torch.tensor(3)}):
         torch.save(wrapped, file)
-        again = imports.convert(imports.read_published(file), name)
+        again = published_weights.convert(published_weights.read_published(file), name)
         assert all(torch.equal(again[key], plain[key]) for key in plain)
 
 
 def test_the_offset_that_gpu_files_lack_keeps_its_start_and_others_keep_theirs() -> None:
     state = published.draw(published.FACTORIZEPHYS)
-    assert imports.convert(state, "factorizephys")["offset"] == 1
-    assert imports.convert({**state, "rppg_head.bias1": torch.tensor(0.4)}, "factorizephys")["offset"] == 0.4
+    assert published_weights.convert(state, "factorizephys")["offset"] == 1
+    assert (
+        published_weights.convert({**state, "rppg_head.bias1": torch.tensor(0.4)}, "factorizephys")["offset"]
+        == 0.4
+    )
 
 
 def test_counters_that_old_torch_did_not_save_may_be_missing() -> None:
     state = {
         key: value for key, value in published.draw(published.PHYSNET).items() if "num_batches" not in key
     }
-    imports.convert(state, "physnet")
+    published_weights.convert(state, "physnet")
 
 
 @pytest.mark.parametrize(
@@ -87,17 +90,17 @@ def test_what_does_not_fit_is_refused_by_name(change: object, says: str) -> None
     state = published.draw(published.PHYSNET)
     change(state)  # type: ignore[operator]
     with pytest.raises(WeightsError, match=says):
-        imports.convert(state, "physnet", "there.pth")
+        published_weights.convert(state, "physnet", "there.pth")
 
 
 def test_weights_of_another_network_are_refused() -> None:
     state = published.draw(published.PHYSMAMBA)
     with pytest.raises(WeightsError, match=r"and \d+ more"):
-        imports.convert(state, "physnet")
+        published_weights.convert(state, "physnet")
     with pytest.raises(WeightsError, match="not a published state dict"):
-        imports.guess({"layer.weight": torch.zeros(3)})
+        published_weights.guess({"layer.weight": torch.zeros(3)})
     with pytest.raises(UnknownNameError, match="physnet"):
-        imports.convert(state, "physnett")
+        published_weights.convert(state, "physnett")
 
 
 class Whole(torch.nn.Linear):
@@ -123,7 +126,7 @@ def test_files_that_hold_no_weights_are_refused(write: object, says: str, tmp_pa
     path = tmp_path / "weights.pth"
     write(path)  # type: ignore[operator]
     with pytest.raises(WeightsError, match=says):
-        imports.read_published(path)
+        published_weights.read_published(path)
 
 
 def truncated(path: Path) -> None:
@@ -134,6 +137,6 @@ def truncated(path: Path) -> None:
 def test_a_huge_file_is_not_opened(tmp_path: Path) -> None:
     path = tmp_path / "weights.pth"
     with open(path, "wb") as file:
-        file.truncate(imports.MAX_BYTES + 1)
+        file.truncate(published_weights.MAX_BYTES + 1)
     with pytest.raises(WeightsError, match="larger than"):
-        imports.read_published(path)
+        published_weights.read_published(path)

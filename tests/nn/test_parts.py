@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phase_rppg.errors import ArgumentError
-from phase_rppg.nn.asf import VARIANCE_FLOOR, AdaptiveSpatialFilter, Unrest
-from phase_rppg.nn.frontend import LOG_CENTRE, LOG_FLOOR, FrontEnd
-from phase_rppg.nn.gtcn import GatedTCN
-from phase_rppg.nn.layers import CausalDepthwise
-from phase_rppg.nn.oscillators import OscillatorBank, convolve
-from phase_rppg.nn.zas import ZAS, swapped_by_index
+from phase_rppg.nn.phasenet.asf import VARIANCE_FLOOR, AdaptiveSpatialFilter, RunningLogVariance
+from phase_rppg.nn.phasenet.front_end import LOG_CENTRE, LOG_FLOOR, FrontEnd
+from phase_rppg.nn.phasenet.gtcn import GatedTCN
+from phase_rppg.nn.phasenet.layers import CausalDepthwise
+from phase_rppg.nn.phasenet.oscillators import OscillatorBank, convolve
+from phase_rppg.nn.phasenet.zas import ZAS, swapped_by_index
 
 from .helpers import clip
 
@@ -99,7 +99,7 @@ def test_asf_masks_are_weights_and_v_is_the_difference_of_z(masks: int) -> None:
 
 def test_unrest_is_the_log_of_the_running_variance_of_each_cell() -> None:
     torch.manual_seed(2)
-    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), Unrest(6, 3)
+    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), RunningLogVariance(6, 3)
     x = torch.randn(2 * 12, 6, 4, 4)
     state = front.initial_state(torch.zeros(1), 2, 4)
     level, _ = unrest(x, unrest.initial_state(x, 2, 4), front.running(12, state))
@@ -115,7 +115,7 @@ def test_unrest_is_the_log_of_the_running_variance_of_each_cell() -> None:
 
 
 def test_a_restless_cell_stands_out_and_is_forgiven_in_time() -> None:
-    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), Unrest(1, 1)
+    front, unrest = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0), RunningLogVariance(1, 1)
     torch.nn.init.ones_(unrest.look.weight)
     x = torch.zeros(120, 1, 3, 3)
     x[:30, 0, 1, 1] = torch.randn(30, generator=torch.Generator().manual_seed(0))
@@ -129,7 +129,7 @@ def test_a_restless_cell_stands_out_and_is_forgiven_in_time() -> None:
 def test_a_steady_mask_is_the_mean_of_the_masks_so_far() -> None:
     torch.manual_seed(3)
     front = FrontEnd("raw", fps=30, mean_s=0.5, gain=1.0)
-    asf = AdaptiveSpatialFilter(6, 4, masks=2, steady=True).eval()
+    asf = AdaptiveSpatialFilter(6, 4, masks=2, smooth_mask=True).eval()
     x = torch.randn(2 * 9, 6, 5, 5)
     running = front.running(9, front.initial_state(torch.zeros(1), 2, 5))
     mask, _ = asf.look(x, asf.initial_look(x, 2, 5), running)

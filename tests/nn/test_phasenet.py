@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from phase_rppg import nn
 from phase_rppg.errors import ArgumentError, UnknownNameError
-from phase_rppg.nn.fold import fold
-from phase_rppg.nn.phasenet import PhaseNet
+from phase_rppg.nn.phasenet.fold import fold
+from phase_rppg.nn.phasenet.model import PhaseNet
 
 from .helpers import clip, small
 
@@ -70,7 +70,10 @@ def test_frame_by_frame_equals_the_whole_clip(overrides: dict[str, object]) -> N
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6))
 @settings(deadline=None, max_examples=15)
 def test_chunks_of_any_sizes_equal_the_whole_clip(sizes: list[int]) -> None:
-    network, pixels = small(temporal="both", masks=2, watched=3, steady=True), clip(1, sum(sizes))
+    network, pixels = (
+        small(temporal="both", masks=2, variance_channels=3, smooth_mask=True),
+        clip(1, sum(sizes)),
+    )
     with torch.no_grad():
         whole = network(pixels).wave
     assert torch.allclose(streamed(network, pixels, sizes), whole, rtol=0, atol=1e-5)

@@ -6,7 +6,7 @@ import pytest
 
 from phase_rppg import registry
 from phase_rppg.errors import UnknownNameError
-from phase_rppg.reproduce import names, paper, plan_of
+from phase_rppg.reproduce import names, plan_of, printed_numbers
 from phase_rppg.reproduce.budget import BUDGETS, budget_of
 from phase_rppg.reproduce.plan import DATASETS, WORLDS
 
@@ -17,22 +17,22 @@ NAMES = names()
 def test_every_number_of_the_paper_has_its_cell_or_is_of_a_work_that_is_not_here(name: str) -> None:
     plan = plan_of(name)
     known = {*registry.names("nn"), *registry.names("methods")}
-    for row in paper.rows(name):
+    for row in printed_numbers.rows(name):
         assert row in plan.rows or row not in known
     assert plan.title
     assert len({(cell.row, cell.column) for cell in plan.cells}) == len(plan.cells)
 
 
 def test_the_papers_numbers_are_those_of_its_tables() -> None:
-    assert paper.value("table1", "phasenet", "ubfc_rppg", "MAE") == 0.15
-    assert paper.value("table2", "physnet", "pure", "R") == -0.15
-    assert paper.value("table3", "rhythmformer", "P+U", "RMSE") == 16.72
-    assert paper.value("table4", "phasenet", "average", "MAE") == 3.48
-    assert paper.value("table5", "contrast-phys", "clip", "G MACs") == 145.7
-    assert paper.value("fig-lighting", "physnet", "nature", "MAE") == 21.62
-    assert paper.value("ablation-depth", "1", "ubfc_rppg", "RMSE") == 1.21
-    assert paper.value("ablation-lambda", "1", "ubfc_rppg", "MAE") == 0.43
-    assert paper.value("table1", "pos", "buaa_mihr", "MAE") is None
+    assert printed_numbers.value("table1", "phasenet", "ubfc_rppg", "MAE") == 0.15
+    assert printed_numbers.value("table2", "physnet", "pure", "R") == -0.15
+    assert printed_numbers.value("table3", "rhythmformer", "P+U", "RMSE") == 16.72
+    assert printed_numbers.value("table4", "phasenet", "average", "MAE") == 3.48
+    assert printed_numbers.value("table5", "contrast-phys", "clip", "G MACs") == 145.7
+    assert printed_numbers.value("fig-lighting", "physnet", "nature", "MAE") == 21.62
+    assert printed_numbers.value("ablation-depth", "1", "ubfc_rppg", "RMSE") == 1.21
+    assert printed_numbers.value("ablation-lambda", "1", "ubfc_rppg", "MAE") == 0.43
+    assert printed_numbers.value("table1", "pos", "buaa_mihr", "MAE") is None
 
 
 @pytest.mark.parametrize("table", ["table3", "table4"])
@@ -40,8 +40,8 @@ def test_the_papers_averages_are_the_means_of_its_columns(table: str) -> None:
     plan = plan_of(table)
     for row in plan.rows:
         for metric in plan.metrics:
-            printed = [paper.value(table, row, column, metric) or 0.0 for column in plan.columns]
-            average = paper.value(table, row, "average", metric)
+            printed = [printed_numbers.value(table, row, column, metric) or 0.0 for column in plan.columns]
+            average = printed_numbers.value(table, row, "average", metric)
             assert average == pytest.approx(sum(printed) / 3, abs=0.011)
 
 

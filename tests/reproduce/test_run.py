@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from phase_rppg.errors import InputError, Interrupted
-from phase_rppg.reproduce import Outcome, plan_of, run, runner, work
+from phase_rppg.reproduce import Outcome, cells, plan_of, run, runner
 from phase_rppg.reproduce.budget import budget_of
 from phase_rppg.reproduce.domains import Domain
 from phase_rppg.reproduce.plan import DATASETS
@@ -32,13 +32,13 @@ def domains() -> dict[str, Domain]:
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The networks that were trained, in order."""
     log: list[str] = []
-    plain = work.train
+    plain = cells.train
 
-    def logged(job: work.Work, *rest: Any) -> Any:
+    def logged(job: cells.Work, *rest: Any) -> Any:
         log.append(f"{job.cell.row} {job.cell.column} {job.seed}")
         return plain(job, *rest)
 
-    monkeypatch.setattr(work, "train", logged)
+    monkeypatch.setattr(cells, "train", logged)
     return log
 
 
@@ -84,7 +84,7 @@ def test_a_first_seed_is_finished_before_the_second_begins(
 def test_after_a_kill_between_cells_the_rest_is_done(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = work.perform
+    plain = cells.perform
     count = 0
 
     def killed(*arguments: Any) -> Any:
@@ -107,17 +107,17 @@ def test_after_a_kill_between_cells_the_rest_is_done(
 
 
 def test_a_training_that_is_stopped_goes_on(domains: dict[str, Domain], tmp_path: Path) -> None:
-    job = work.Work(plan_of("table1").cell("phasenet", "pure"), 0, BUDGET, domains, False)  # type: ignore[arg-type]
+    job = cells.Work(plan_of("table1").cell("phasenet", "pure"), 0, BUDGET, domains, False)  # type: ignore[arg-type]
 
     def stop(share: float) -> None:
         raise Interrupted("stopped")
 
     with pytest.raises(Interrupted):
-        work.perform(job, Store(tmp_path), stop)
+        cells.perform(job, Store(tmp_path), stop)
     assert Store(tmp_path).get(job.key()) is None
     assert (Store(tmp_path).run(job.run_key()) / "last.safetensors").exists()
     steps: list[float] = []
-    done = work.perform(job, Store(tmp_path), steps.append)
+    done = cells.perform(job, Store(tmp_path), steps.append)
     assert steps == []  # its one step was saved
     assert done["recordings"]
 
@@ -131,33 +131,33 @@ def test_a_checkpoint_of_another_cell_is_not_taken_for_this_one(
 ) -> None:
     plan, store = plan_of("table1"), Store(tmp_path)
     mine, other = (
-        work.Work(plan.cell("phasenet", "pure"), seed, BUDGET, domains, False)  # type: ignore[arg-type]
+        cells.Work(plan.cell("phasenet", "pure"), seed, BUDGET, domains, False)  # type: ignore[arg-type]
         for seed in (0, 1)
     )
     for job in (mine, other):
-        work.train(job, store.run(job.run_key()), lambda _: None)
+        cells.train(job, store.run(job.run_key()), lambda _: None)
     folder = store.run(mine.run_key())
     if file:
         shutil.copy(store.run(other.run_key()) / "last.safetensors", folder / file)
     else:
         (folder / "last.safetensors").write_bytes(b"half a fi")
     with pytest.raises(InputError, match=f"{says}.*; remove {folder} to train anew"):
-        work.perform(mine, store, lambda _: None)
+        cells.perform(mine, store, lambda _: None)
     shutil.rmtree(folder)
-    assert work.perform(mine, store, lambda _: None)["recordings"]
+    assert cells.perform(mine, store, lambda _: None)["recordings"]
 
 
 def test_a_failed_cell_is_named_and_the_rest_finished(
     domains: dict[str, Domain], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = work.train
+    plain = cells.train
 
-    def failing(job: work.Work, *rest: Any) -> Any:
+    def failing(job: cells.Work, *rest: Any) -> Any:
         if job.cell.row == "efficientphys" and job.cell.column == "pure":
             raise RuntimeError("no memory\nat all")
         return plain(job, *rest)
 
-    monkeypatch.setattr(work, "train", failing)
+    monkeypatch.setattr(cells, "train", failing)
     said: list[str] = []
     done = go(domains, tmp_path, say=said.append)
     assert done.failed == {("efficientphys", "pure"): "RuntimeError: no memory at all"}
@@ -189,7 +189,7 @@ def test_too_few_subjects_are_said(tmp_path: Path) -> None:
 def test_nobody_is_trained_on_and_tested(domains: dict[str, Domain]) -> None:
     for name in ("table1", "table2", "table3"):
         for cell in plan_of(name).cells:
-            job = work.Work(cell, 0, BUDGET, domains, False)
+            job = cells.Work(cell, 0, BUDGET, domains, False)
             tested = {item.name for item in job.tested()}
             for _, train, choose in job.learners():
                 assert not tested & {item.name for item in (*train, *choose)}

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 from phase_rppg.cli import run as phase
 from phase_rppg.datasets import base
-from phase_rppg.evaluate import stamp
+from phase_rppg.evaluate import data_stamp
 from phase_rppg.reproduce import domains, names, plan_of
 from phase_rppg.reproduce.budget import budget_of
 from phase_rppg.synth.writers import MARKER, is_synthetic
@@ -151,8 +151,8 @@ def test_one_fake_subject_deep_in_a_data_set_makes_it_fake(fakes: Path, tmp_path
         shutil.copytree(fakes / "set-ub" / subject, deep / subject)
     (deep / "subject1" / MARKER).unlink()
     found = base.find("ubfc_rppg", tmp_path / "UBFC")
-    assert stamp.synthetic(found) == (False, True)
-    assert stamp.words(stamp.synthetic(found)).startswith("FAKE DATA mixed")
+    assert data_stamp.synthetic(found) == (False, True)
+    assert data_stamp.words(data_stamp.synthetic(found)).startswith("FAKE DATA mixed")
     opened = domains.open_dataset(
         "ubfc_rppg", tmp_path / "UBFC", tmp_path / "cache", budget_of("smoke"), 0, lambda _: None
     )

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phase_rppg.reproduce import pictures, plan_of, report
+from phase_rppg.reproduce import figures, plan_of, report
 from phase_rppg.reproduce.budget import budget_of
-from phase_rppg.reproduce.grid import condition_grids, main_grid
+from phase_rppg.reproduce.cells import compare
+from phase_rppg.reproduce.result_tables import condition_grids, main_grid
 from phase_rppg.reproduce.runner import Outcome, stamp
-from phase_rppg.reproduce.work import compare
 from phase_rppg.types import Waveform
 
 
@@ -185,7 +185,7 @@ def test_latex_says_what_markdown_says() -> None:
 
 def test_the_bars_are_of_the_convention_that_they_name() -> None:
     done = outcome("table1", {("phasenet", "pure"): [result([1, -3])]})
-    (axes,) = pictures.bars(done, ["phasenet"], ["pure"]).axes
+    (axes,) = figures.bars(done, ["phasenet"], ["pure"]).axes
     assert axes.get_title().endswith("convention: toolbox)")
     assert [bar.get_height() for bar in axes.patches] == [4.0]  # twice ours, as `result` has it
 

@@ -66,11 +66,15 @@ def test_a_line_is_visible_as_far_as_it_stands_out_of_the_noise() -> None:
 
 def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
     skin = coloured(0.004, 0.01, 0.007, noise=0.001)
-    lamp, quiet = coloured(0.01, 0.01, 0.01, level=60), coloured(0, 0, 0, noise=0.001)
-    assert quality.lamp(lamp, lamp, 72) == pytest.approx(1, abs=1e-9)
-    assert quality.lamp(skin, lamp, 72) == pytest.approx(1.27, abs=0.05)  # Σ b·s / Σ s²
-    assert quality.lamp(skin, quiet, 72) < 0.1
-    assert quality.lamp(coloured(0, 0, 0), coloured(0, 0, 0), 72) == 0
+    background_coherence, quiet = coloured(0.01, 0.01, 0.01, level=60), coloured(0, 0, 0, noise=0.001)
+    assert quality.background_coherence(background_coherence, background_coherence, 72) == pytest.approx(
+        1, abs=1e-9
+    )
+    assert quality.background_coherence(skin, background_coherence, 72) == pytest.approx(
+        1.27, abs=0.05
+    )  # Σ b·s / Σ s²
+    assert quality.background_coherence(skin, quiet, 72) < 0.1
+    assert quality.background_coherence(coloured(0, 0, 0), coloured(0, 0, 0), 72) == 0
 
 
 def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
@@ -78,7 +82,7 @@ def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
     late = RgbTrace(
         np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid
     )
-    assert quality.lamp(skin, late, 72) < 0.15
+    assert quality.background_coherence(skin, late, 72) < 0.15
     assert quality.in_phase(skin, late, 72) < 0.15
     assert quality.in_phase(skin, skin, 72) == pytest.approx(1)
     assert quality.in_phase(skin, coloured(0, 0, 0), 72) == 0

@@ -8,7 +8,7 @@ import pytest
 
 from phase_rppg.cli import run
 from phase_rppg.synth import Clips
-from phase_rppg.synth.sheet import contact_sheet
+from phase_rppg.synth.contact_sheet import contact_sheet
 
 
 def test_worlds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

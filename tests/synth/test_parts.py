@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phase_rppg.errors import InputError
-from phase_rppg.face.detect import Detector
+from phase_rppg.face.detector import Detector
 from phase_rppg.synth import codec, fields, figure, follow, light, motion, sample, skin
 from phase_rppg.synth.camera import CameraSpec, Sensor, frame_times, tone_curve
 from phase_rppg.synth.head import make_head

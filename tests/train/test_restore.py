@@ -13,8 +13,8 @@ import torch
 from phase_rppg.cli import run
 from phase_rppg.errors import ArgumentError, UsageError
 from phase_rppg.nn import build
-from phase_rppg.nn.kernel import _wave, response
-from phase_rppg.nn.phasenet import PhaseNet
+from phase_rppg.nn.phasenet.impulse_response import _wave, response
+from phase_rppg.nn.phasenet.model import PhaseNet
 from phase_rppg.train import restore
 from phase_rppg.train.export import export_network
 

@@ -14,20 +14,22 @@ import moving  # beside this script
 import numpy as np
 import scripted
 
-from phase_rppg.face import crop, detect, skin
-from phase_rppg.face.track import Tracker
+from phase_rppg.face import crop, detector, skin_mask
+from phase_rppg.face.tracker import Tracker
 from phase_rppg.fileio import dump_json, write_text
+from phase_rppg.measurement import offline
+from phase_rppg.measurement.result_buffer import ResultBuffer
 from phase_rppg.methods import chrom, pos
-from phase_rppg.pipeline import calibrated, document, offline
-from phase_rppg.pipeline.assess import Window, assess
-from phase_rppg.pipeline.config import SessionConfig
-from phase_rppg.pipeline.decide import decide
-from phase_rppg.pipeline.gather import Gathered
-from phase_rppg.pipeline.meter import displaced
-from phase_rppg.pipeline.result import Event, FaceEvent, Result, WindowResult
-from phase_rppg.pipeline.session import Session
-from phase_rppg.signal import filters, hrv, jitter, quality, rate, resample, track
-from phase_rppg.signal.motion import without_motion
+from phase_rppg.report import document
+from phase_rppg.session import calibration as calibrations
+from phase_rppg.session.config import SessionConfig
+from phase_rppg.session.gate import gate
+from phase_rppg.session.results import Event, FaceEvent, Result, WindowResult
+from phase_rppg.session.session import Session
+from phase_rppg.session.skin_sampler import displaced
+from phase_rppg.session.window_quality import Window, assess
+from phase_rppg.signal import beat_jitter, filters, hrv, quality, rate, rate_tracking, resample
+from phase_rppg.signal.motion_removal import without_motion
 from phase_rppg.types import FloatArray, RgbTrace, Waveform
 
 FPS = 30.0
@@ -146,14 +148,14 @@ def _track() -> Any:
     signals = [pulse(70 + 2 * i, 10, 30 + i, noise=0.5 + i / 3) for i in range(8)]
     spectra = [rate.spectrum(values, FPS) for values in signals]
     times_s = [10.0 + i for i in range(8)]
-    tracker = track.RateTracker()
+    tracker = rate_tracking.RateTracker()
     causal = [asdict(tracker.update([spec], t)) for spec, t in zip(spectra, times_s, strict=True)]
     peaks = [rate.spectral_peak(values, FPS) for values in signals[:2]]
     return {
         "signals": signals,
         "times_s": times_s,
         "causal": causal,
-        "together": asdict(track.RateTracker().update(spectra[:2], times_s[0])),
+        "together": asdict(rate_tracking.RateTracker().update(spectra[:2], times_s[0])),
         "joint_bpm": rate.joint_bpm([peak for peak in peaks if peak is not None]),
     }
 
@@ -183,14 +185,14 @@ def _window(seed: int) -> Any:
     sway = (0.05 if seed == 4 else 0.0) * line[:, None] + 0.002 * rng.standard_normal((count, 2))
     method = "chrom" if seed % 2 else "pos"
     window = Window(wave, trace, None if seed == 1 else around, sway, method, 0.95, 80.0, 0.01, 29.5, 0.1)
-    tracked = track.RateTracker().update([rate.spectrum(wave)], 13.0) if seed != 1 else None
+    tracked = rate_tracking.RateTracker().update([rate.spectrum(wave)], 13.0) if seed != 1 else None
     peak, found = assess(window, tracked)
-    calibration = calibrated.load(method)
-    reading = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
-    loose = decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
+    calibration = calibrations.load(method)
+    reading = gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration)
+    loose = gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
     late_s = 3.0 + count / FPS - calibration.memory_s
     alive, forgotten = (
-        decide(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, sure_s=late_s - before_s)
+        gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, sure_s=late_s - before_s)
         for before_s in (0.0, 0.1)
     )
     return {
@@ -239,7 +241,7 @@ def _jitter() -> Any:
         wave = Waveform(values + level * rng.standard_normal(len(t)), 30.0, 2.0, (t < 12) | (t > 13))
         beats_s = rate.find_beats(wave, 72.0)
         runs.append({"values": wave.values, "valid": wave.valid, "beats": beats_s,
-                     "jitter_s": jitter.beat_jitter_s(wave, beats_s)})  # fmt: skip
+                     "jitter_s": beat_jitter.beat_jitter_s(wave, beats_s)})  # fmt: skip
     return runs
 
 
@@ -264,15 +266,15 @@ def _skin() -> Any:
     marks = np.array([[28.0, 24.0], [42.0, 24.5], [35.0, 32.0], [30.0, 40.0], [40.0, 40.5]])
     square = crop.square(face)
     cells = crop.AreaCrop(square, 16, rgb.shape[:2]).mean(rgb)
-    points = skin.background_points(rgb.shape, [face])
+    points = skin_mask.background_points(rgb.shape, [face])
     return {
         "rgb": rgb,
         "face": face,
         "landmarks": marks,
         "square": square,
-        "weights": skin.skin_weights(cells, square, marks, face),
-        "background": skin.background_mean(rgb, points),
-        "displaced": displaced(skin.skin_weights(cells, square, marks, face), np.array([1.3, -2.6])),
+        "weights": skin_mask.skin_weights(cells, square, marks, face),
+        "background": skin_mask.background_mean(rgb, points),
+        "displaced": displaced(skin_mask.skin_weights(cells, square, marks, face), np.array([1.3, -2.6])),
     }
 
 
@@ -281,7 +283,7 @@ def _detect() -> Any:
     rgb = _picture(70, 97)
     answer, rows = {}, []
     columns = 96 // 8
-    for stride in detect.STRIDES:
+    for stride in detector.STRIDES:
         across = 96 // stride
         cells = across * (64 // stride)
         one = [
@@ -294,10 +296,10 @@ def _detect() -> Any:
         answer |= {
             f"{kind}_{stride}": part for kind, part in zip(("cls", "obj", "bbox", "kps"), one, strict=True)
         }
-        rows.append(detect._decode(one, stride, across, 0.7))
+        rows.append(detector._decode(one, stride, across, 0.7))
     del columns
-    kept = detect._without_doubles(np.concatenate(rows))
-    return {"rgb": rgb, "decimated": detect.decimate(rgb, 3), "answer": answer, "width": 96, "kept": kept}
+    kept = detector._without_doubles(np.concatenate(rows))
+    return {"rgb": rgb, "decimated": detector.decimate(rgb, 3), "answer": answer, "width": 96, "kept": kept}
 
 
 def _faces(seed: int) -> Any:
@@ -315,7 +317,7 @@ def _faces(seed: int) -> Any:
             p for k, p in enumerate(at) if not (20 + 9 * seed < i < 36 + 14 * k + 5 * seed and k == seed % 2)
         ]
         found = [
-            detect.Detection(
+            detector.Detection(
                 (x + rng.normal(0, 1), y + rng.normal(0, 1), 60 + rng.normal(0, 1), 80.0),
                 0.9 - 0.1 * k,
                 np.full((5, 2), x),
@@ -343,7 +345,7 @@ def _session(method: str, bpm: float, strength: float) -> Any:
     detector: Any = scripted.ScriptedDetector()
     model = scripted.MeanGreen() if method == "model" else None
     session = Session(SessionConfig(faces="largest", model=model), detector)
-    gathered = Gathered()
+    gathered = ResultBuffer()
     events: list[Event] = []
     for i, t_s in enumerate(scripted.times_s()):
         events += session.push(scripted.frame(i, t_s, bpm, strength))
@@ -355,7 +357,7 @@ def _session(method: str, bpm: float, strength: float) -> Any:
         "method": method,
         "bpm": bpm,
         "strength": strength,
-        "calibration": asdict(calibrated.load(session.config.method)),
+        "calibration": asdict(calibrations.load(session.config.method)),
         "faces": [[e.face, e.t_s, e.kind] for e in events if isinstance(e, FaceEvent)],
         "windows": [asdict(e) for e in events if isinstance(e, WindowResult)],
         "waves": [[face.wave.values, face.wave.valid, face.beats_s] for face in faces],

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from phase_rppg.face.crop import Box, square
-from phase_rppg.face.follow import Follower
-from phase_rppg.face.track import Track
-from phase_rppg.pipeline.meter import Meter
+from phase_rppg.face.registration import FaceRegistration
+from phase_rppg.face.tracker import Track
+from phase_rppg.session.skin_sampler import SkinSampler
 from phase_rppg.types import ByteArray, FloatArray
 
 HEIGHT, WIDTH = 48, 64
@@ -60,7 +60,7 @@ def _box(k: int) -> Box:
 
 
 def _followed(frames: list[ByteArray], size: int) -> Any:
-    follower = Follower(square(FACE), size, frames[0], T_S[0])
+    follower = FaceRegistration(square(FACE), size, frames[0], T_S[0])
     steps = []
     for k, (rgb, t_s) in enumerate(zip(frames, T_S, strict=True)):
         follower.see(rgb, t_s)
@@ -74,7 +74,7 @@ def _followed(frames: list[ByteArray], size: int) -> Any:
 
 def _measured(frames: list[ByteArray]) -> Any:
     """Rows and squares of every frame; skin and cut picture of the last."""
-    meter = Meter(_track(0), frames[0])
+    meter = SkinSampler(_track(0), frames[0])
     steps = []
     for k, (rgb, t_s) in enumerate(zip(frames, T_S, strict=True)):
         track = _track(k)

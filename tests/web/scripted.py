@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from phase_rppg.face.detect import Detection
+from phase_rppg.face.detector import Detection
 from phase_rppg.types import ByteArray, FloatArray, Frame
 
 HEIGHT, WIDTH = 48, 64

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from phase_rppg.pipeline.config import SessionConfig
-from phase_rppg.pipeline.result import WavePiece, WindowResult
-from phase_rppg.pipeline.session import Session
+from phase_rppg.session.config import SessionConfig
+from phase_rppg.session.results import WavePiece, WindowResult
+from phase_rppg.session.session import Session
 from phase_rppg.types import ByteArray, Estimate, FloatArray, Frame
 from phase_rppg.web import Asset, PageServer
 

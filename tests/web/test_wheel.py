@@ -67,7 +67,7 @@ def test_the_networks_are_inside_with_their_manifests_and_notice(wheel: zipfile.
 
 @pytest.mark.parametrize(
     ("folder", "suffix"),
-    [("pipeline/calibration", ".json"), ("recipes", ".toml"), ("recipes/worlds", ".toml")],
+    [("session/calibrations", ".json"), ("recipes", ".toml"), ("recipes/worlds", ".toml")],
 )
 def test_every_data_file_is_inside(wheel: zipfile.ZipFile, folder: str, suffix: str) -> None:
     wanted = {file.name for file in (PACKAGE / folder).glob(f"*{suffix}")}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from phase_rppg.pipeline import readout
+from phase_rppg.measurement import live_state
 from phase_rppg.types import Reason
 
 UI = Path(__file__).parents[2] / "web" / "src" / "ui"
-PYTHON = Path(readout.__file__).read_text(encoding="utf-8")
+PYTHON = Path(live_state.__file__).read_text(encoding="utf-8")
 
 
 def typescript(name: str) -> str:
@@ -20,7 +20,7 @@ def typescript(name: str) -> str:
 
 def test_every_reason_has_the_same_sentence() -> None:
     page = dict(re.findall(r'^  ([A-Z_]+): "(.+)",$', typescript("words.ts"), re.MULTILINE))
-    assert page == {reason.name: readout.GUIDANCE[reason] for reason in Reason}
+    assert page == {reason.name: live_state.GUIDANCE[reason] for reason in Reason}
 
 
 def test_hints_come_at_the_same_limits_with_the_same_words() -> None:
@@ -33,7 +33,7 @@ def test_hints_come_at_the_same_limits_with_the_same_words() -> None:
 @pytest.mark.parametrize("name", ["STEADY_WINDOWS", "STEADY_BPM"])
 def test_steady_means_the_same(name: str) -> None:
     (number,) = re.findall(rf"const {name} = ([\d.]+);", typescript("readout.ts"))
-    assert float(number) == getattr(readout, name)
+    assert float(number) == getattr(live_state, name)
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,20 @@ def command(
     from rich.progress import Progress
 
     from .. import infer, synth
-    from ..evaluate import calibrate, observe
-    from ..pipeline import calibrated
-    from ..pipeline.api import Order
+    from ..evaluate import fit_calibration, world_windows
+    from ..measurement.measure import MeasureOptions
+    from ..session import calibration
 
     recordings = dict(recordings_of(world, count) for world in worlds or synth.names())
     for world in recordings:
         synth.load(world)
     for method in methods:
-        Order(method, gated=False).config()  # a wrong name is refused before anything is filmed
+        MeasureOptions(method, gated=False).config()  # a wrong name is refused before anything is filmed
     console = Console(highlight=False)
     quiet = not sys.stderr.isatty()
     with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
         task = bar.add_task("filming and measuring", total=sum(recordings.values()))
-        observed = observe.observe_worlds(
+        observed = world_windows.observe_worlds(
             recordings,
             methods,
             seed=seed,
@@ -66,11 +66,11 @@ def command(
             "seed": seed,
             "worlds": recordings,
         }
-        family = calibrated.family(method)
-        if family == calibrated.NETWORKS:
+        family = calibration.family(method)
+        if family == calibration.NETWORKS:
             provenance["weights_sha256"] = infer.load(method).manifest.sha256
-        found = calibrate.calibrate(observed[method], family, provenance)
-        calibrated.write(out / f"{family}.json", found)
+        found = fit_calibration.calibrate(observed[method], family, provenance)
+        calibration.write(out / f"{family}.json", found)
         facts = found.provenance
         console.print(
             f"{method}: p_ok ≥ {found.threshold:.2f} is shown, "

@@ -32,12 +32,12 @@ def command(
 
     from rich.console import Console
 
-    from ..pipeline.api import Order
-    from ..pipeline.document import has_reading
+    from ..measurement.measure import MeasureOptions
+    from ..report.document import has_reading
     from . import NO_READING
     from .measure import check_outputs, check_picture, measure_one, print_result, write_files
 
-    order = Order(method)
+    order = MeasureOptions(method)
     order.config()
     check_outputs([], [output for output in (keep, plot) if output is not None])
     check_picture(plot)

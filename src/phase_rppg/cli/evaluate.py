@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..evaluate.metrics import Summary
     from ..evaluate.protocol import Evaluation, Scores
-    from ..pipeline.model import PulseModel
+    from ..session.pulse_model import PulseModel
 
 NAME = "evaluate"
 
@@ -218,7 +218,7 @@ def _write_csv(path: Path, evaluation: Evaluation, ungated: bool) -> None:
 def _write_plots(folder: Path, evaluation: Evaluation) -> None:
     import numpy as np
 
-    from ..evaluate import metrics, plots, selective, stamp
+    from ..evaluate import data_stamp, metrics, plots, selective
 
     found = [
         (result.name, row) for result in evaluation.results for row in result.rows if row.bpm is not None
@@ -239,5 +239,5 @@ def _write_plots(folder: Path, evaluation: Evaluation) -> None:
     table = selective.calibration(p_ok, error <= metrics.WITHIN_BPM)
     figures["reliability"] = plots.reliability(table, title=title)
     for name, figure in figures.items():
-        stamp.put(figure, evaluation.stamp)
+        data_stamp.put(figure, evaluation.stamp)
         plots.save(figure, folder / f"{name}.png")

@@ -10,8 +10,8 @@ import typer
 from ..registry import DEFAULT_METHOD
 
 if TYPE_CHECKING:
-    from ..pipeline.gaze import Look
-    from ..pipeline.result import FaceResult
+    from ..measurement.attention import Look
+    from ..session.results import FaceResult
 
 NAME = "explain"
 MOMENTS = 4
@@ -55,7 +55,7 @@ def command(
     from ..errors import UsageError
 
     if kernel:
-        from .kernel import explain_kernel
+        from .explain_kernel import explain_kernel
 
         explain_kernel(str(what) if what is not None else weights, out, as_json=as_json)
         return
@@ -79,8 +79,8 @@ def explain_video(
 ) -> None:
     """Draw the masks of one video; ends with code 3 when there is nothing to read in it."""
     from ..errors import ArgumentError, InputError
-    from ..pipeline.document import ADVICE
-    from ..pipeline.gaze import look
+    from ..measurement.attention import look
+    from ..report.document import ADVICE
     from ..types import Estimate, Reason
     from ..video.decode import VideoFile
     from . import NO_READING
@@ -99,20 +99,20 @@ def explain_video(
         reason = seen.result.reason or Reason.NO_FACE
         stderr().print(f"{video.name}: no reading: {reason} – {ADVICE[reason]}; nothing drawn", markup=False)
         raise typer.Exit(NO_READING)
-    gaze = seen.gazes[chosen.id]
+    attention = seen.attentions[chosen.id]
     last_s = seen.result.duration_s
     for moment in at_s:
         if not 0 <= moment <= last_s:
             raise ArgumentError("--at", moment, f"a moment in the video, 0 to {last_s:.1f} s")
     if out.suffix.lower() == ".mp4":
-        from ..pipeline.gaze_film import save_mp4
+        from ..report.attention_video import save_mp4
 
         with progress_bar(video, quiet) as tell:
             save_mp4(out, source, seen, chosen, tell)
     else:
-        from ..pipeline.gaze_plots import save_png
+        from ..report.attention_plots import save_png
 
-        save_png(out, source, seen, chosen, sorted(at_s) or gaze.moments(MOMENTS))
+        save_png(out, source, seen, chosen, sorted(at_s) or attention.moments(MOMENTS))
     _say(video, out, seen, chosen, as_json)
     if not isinstance(chosen.summary, Estimate):
         raise typer.Exit(NO_READING)
@@ -122,11 +122,11 @@ def _say(video: Path, out: Path, seen: Look, face: FaceResult, as_json: bool) ->
     from rich.console import Console
 
     from ..fileio import dump_json
-    from ..pipeline.document import line
+    from ..report.document import line
     from ..types import Estimate
 
-    gaze = seen.gazes[face.id]
-    shares, area = gaze.mean_on_skin(), gaze.mean_skin_area()
+    attention = seen.attentions[face.id]
+    shares, area = attention.mean_on_skin(), attention.mean_skin_area()
     if as_json:
         typer.echo(
             dump_json(
@@ -137,10 +137,10 @@ def _say(video: Path, out: Path, seen: Look, face: FaceResult, as_json: bool) ->
                     "face": face.id,
                     "bpm": round(face.summary.bpm, 2) if isinstance(face.summary, Estimate) else None,
                     "reason": None if isinstance(face.summary, Estimate) else str(face.summary.reason),
-                    "pictures": len(gaze.t_s),
+                    "pictures": len(attention.t_s),
                     "on_skin": [round(float(share), 4) for share in shares],
                     "skin_area": round(area, 4),
-                    "mean_mask": [[round(float(v), 6) for v in row] for row in gaze.masks.mean((0, 1))],
+                    "mean_mask": [[round(float(v), 6) for v in row] for row in attention.masks.mean((0, 1))],
                 }
             )
         )

@@ -52,7 +52,7 @@ def command(
     from ..errors import ArgumentError, OutputError, UsageError
 
     try:
-        from ..nn import count, imports, weights
+        from ..nn import counting, published_weights, weights
     except ModuleNotFoundError as error:
         raise UsageError(f"weights need {error.name}: pip install 'phase-rppg[train]'") from error
     written = output or file.with_suffix(".safetensors")
@@ -60,19 +60,19 @@ def command(
         raise OutputError(written, "exists already; --force overwrites it")
     if target not in (None, "wave", "difference"):
         raise ArgumentError("--target", target, "wave or difference")
-    state = imports.read_published(file)
-    name = network or imports.guess(state, file)
-    converted = imports.convert(state, name, file)
+    state = published_weights.read_published(file)
+    name = network or published_weights.guess(state, file)
+    converted = published_weights.convert(state, name, file)
     overrides = {} if size is None else {"size": size}
     built = nn.build(name, **overrides)
     built.load_state_dict(converted)
     facts = {
-        "target": target or imports.SOURCES[name].target,
+        "target": target or published_weights.SOURCES[name].target,
         "imported_from": file.name,
         "imported_sha256": fileio.sha256(file),
     }
     weights.save(written, name, converted, overrides=overrides, facts=facts)
     console = Console()
-    console.print(f"{name}: {len(converted)} tensors, {count.parameters(built):,} parameters → {written}")
+    console.print(f"{name}: {len(converted)} tensors, {counting.parameters(built):,} parameters → {written}")
     if facts["target"] == "difference":
         console.print("It was trained on the slope of the pulse; its wave is summed up when it is loaded.")

@@ -16,9 +16,9 @@ from ..registry import DEFAULT_METHOD
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..pipeline.api import Order
-    from ..pipeline.batch import Failure
-    from ..pipeline.result import Result
+    from ..measurement.batch import Failure
+    from ..measurement.measure import MeasureOptions
+    from ..session.results import Result
 
 NAME = "measure"
 
@@ -64,11 +64,11 @@ def command(
     Example: `phase measure face.mp4 --plot face.png`, or `phase measure --camera 0`
     """
     from ..errors import UsageError
-    from ..pipeline.api import Order
-    from ..pipeline.batch import find_videos
-    from ..pipeline.document import has_reading
+    from ..measurement.batch import find_videos
+    from ..measurement.measure import MeasureOptions
+    from ..report.document import has_reading
 
-    order = Order(method, window_s, step_s, face, fps, gated=not ungated)
+    order = MeasureOptions(method, window_s, step_s, face, fps, gated=not ungated)
     order.config()
     check_window(order)
     if camera is not None:
@@ -77,7 +77,7 @@ def command(
                 "--camera goes without videos, --csv, --plot, --report and --fps; "
                 "--json gives a line per window"
             )
-        from .camera import measure_camera
+        from .measure_camera import measure_camera
 
         raise typer.Exit(measure_camera(camera, order, as_json=as_json, quiet=quiet))
     if not videos:
@@ -106,12 +106,12 @@ def command(
         raise typer.Exit(4 if failures and not results else NO_READING)
 
 
-def measure_one(video: Path, order: Order, quiet: bool) -> Result:
+def measure_one(video: Path, order: MeasureOptions, quiet: bool) -> Result:
     """Measure one video with a progress bar on the terminal."""
-    from ..pipeline.api import carry_out
+    from ..measurement.measure import run
 
     with progress_bar(video, quiet) as tell:
-        return carry_out(video, order, tell)
+        return run(video, order, tell)
 
 
 @contextlib.contextmanager
@@ -135,12 +135,12 @@ def progress_bar(video: Path, quiet: bool) -> Iterator[Callable[[float], None]]:
 
 
 def measure_several(
-    files: list[Path], order: Order, jobs: int, quiet: bool
+    files: list[Path], order: MeasureOptions, jobs: int, quiet: bool
 ) -> tuple[list[Result], list[Failure]]:
     """Measure all videos in parallel; results in the order of the files."""
     from rich.progress import Progress
 
-    from ..pipeline.batch import Failure, measure_many
+    from ..measurement.batch import Failure, measure_many
 
     done: dict[int, Result | Failure] = {}
     with Progress(console=stderr(), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
@@ -162,22 +162,22 @@ def write_files(
     """Write what was asked for; each file whole or not at all."""
     if csv_file is not None:
         from ..fileio import write_text
-        from ..pipeline.document import csv_text
+        from ..report.document import csv_text
 
         write_text(csv_file, csv_text(results))
     if plot is not None:
-        from ..pipeline.plots import save_png
+        from ..report.plots import save_png
 
         save_png(plot, results[0])
     if report is not None:
-        from ..pipeline.report import save_html
+        from ..report.html import save_html
 
         save_html(report, results, [(failure.video, failure.problem) for failure in failures])
 
 
 def print_json(files: list[Path], results: list[Result], failures: list[Failure], several: bool) -> None:
     from ..fileio import json_pieces
-    from ..pipeline.document import document
+    from ..report.document import document
 
     found = {result.video: document(result, windows=iter) for result in results}
     found |= {failure.video: {"video": failure.video, "error": failure.problem} for failure in failures}
@@ -192,7 +192,7 @@ def print_result(result: Result, *, windows: bool = False, quiet: bool = False) 
     from rich.console import Console
     from rich.markup import escape
 
-    from ..pipeline.document import ADVICE, line
+    from ..report.document import ADVICE, line
     from ..types import Estimate, Reason
 
     console = Console(highlight=False, soft_wrap=True)
@@ -221,7 +221,7 @@ def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> 
     from rich.markup import escape
     from rich.table import Table
 
-    from ..pipeline.document import has_reading, sureness
+    from ..report.document import has_reading, sureness
     from ..types import Estimate
 
     table = Table("video", "face", "bpm", "interval", "sure", "note", box=None, header_style="bold")
@@ -256,10 +256,10 @@ def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> 
     console.print(summary + (f", {len(failures)} could not be measured" if failures else ""))
 
 
-def check_window(order: Order) -> None:
+def check_window(order: MeasureOptions) -> None:
     """Refuse windows in which nothing could ever be believed."""
     from ..errors import ArgumentError
-    from ..pipeline.calibrated import load
+    from ..session.calibration import load
 
     least_s = load(order.method).limits.min_seconds
     if order.gated and order.window_s < least_s:

@@ -62,10 +62,10 @@ def _rows() -> list[dict[str, Any]]:
     rows = []
     for name in nn.names():
         network = nn.build(name)
-        from ..nn import count
+        from ..nn import counting
 
         module = registry.load("nn", name)
-        per_clip = count.clip_macs(network, module.FRAMES, module.SIZE)
+        per_clip = counting.clip_macs(network, module.FRAMES, module.SIZE)
         streams = hasattr(network, "step")
         frames = getattr(network, "receptive_frames", None)
         rows.append(
@@ -73,9 +73,9 @@ def _rows() -> list[dict[str, Any]]:
                 "name": name,
                 "size": module.SIZE,
                 "frames": module.FRAMES,
-                "parameters": count.parameters(network),
+                "parameters": counting.parameters(network),
                 "macs_per_clip": per_clip,
-                "macs_per_frame": count.step_macs(network, module.SIZE)
+                "macs_per_frame": counting.step_macs(network, module.SIZE)
                 if streams
                 else per_clip / module.FRAMES,
                 "causal": module.CAUSAL,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ..reproduce.budget import Budget
     from ..reproduce.domains import Domain
-    from ..reproduce.grid import Grid
     from ..reproduce.plan import Plan
+    from ..reproduce.result_tables import Grid
     from ..reproduce.runner import Outcome
     from ..reproduce.runner import Progress as Told
 

@@ -60,7 +60,7 @@ def command(
         return
     chosen = worlds.load(world)
     if sheet is not None:
-        from ..synth.sheet import contact_sheet
+        from ..synth.contact_sheet import contact_sheet
 
         contact_sheet(sheet, worlds.names(), seed=seed, workers=workers, faces=faces)
         console.print(f"{sheet}: samples of {len(worlds.names())} worlds", highlight=False)

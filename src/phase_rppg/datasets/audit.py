@@ -12,12 +12,12 @@ import numpy as np
 from .. import registry
 from ..errors import RecordingError, VideoError
 from ..face.crop import CROP_PX
-from ..face.skin import skin_weights
+from ..face.skin_mask import skin_weights
 from ..methods import pos
 from ..signal import filters, resample
 from ..types import FloatArray, Recording, RgbTrace, Waveform
-from . import base, crew, reference
-from .follow import Seen, follow
+from . import base, crew, reference_rate
+from .face_crops import Seen, follow
 
 FPS = 30.0
 MAX_LAG_S = 3.0
@@ -147,7 +147,7 @@ def measure(recording: Recording) -> Measured:
     wave = _pulse(t_s, np.stack(colours), seen)
     lags_s, curve = lag_curve(wave, recording.reference)
     lag_s, agreement = best_lag(lags_s, curve, float(seen.sum()) * float(np.median(steps_s)))
-    flat = reference.flat_stretches(recording.reference)
+    flat = reference_rate.flat_stretches(recording.reference)
     if sum(end_s - start_s for start_s, end_s in flat) > MOSTLY_ALIVE * recording.reference.duration_s:
         lag_s = None  # too much of the label stands still to be timed
     return Measured(
@@ -164,7 +164,7 @@ def measure(recording: Recording) -> Measured:
         cut=cut,
         reference=recording.reference,
         flat=flat,
-        bpm=reference.rates(recording.reference),
+        bpm=reference_rate.rates(recording.reference),
         lag_s=lag_s,
         agreement=agreement,
         lags_s=lags_s,

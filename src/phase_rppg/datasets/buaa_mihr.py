@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..types import FloatArray, FrameSource
-from . import matfile
+from . import matlab
 from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, read_table, subfolders
 
 NAME = "buaa_mihr"
@@ -52,7 +52,7 @@ def _recording(subject: str, lux: float, folder: Path) -> Found:
 def read_reference(found: Found) -> Reference:
     if found.reference.suffix.lower() == ".csv":
         return _spread(found, read_table(found.name, found.reference, ",")[:, -1])
-    content = matfile.read(found.name, found.reference, ("PPG",))["PPG"]
+    content = matlab.read(found.name, found.reference, ("PPG",))["PPG"]
     if not isinstance(content, dict):
         return _spread(found, np.asarray(content, np.float64).ravel())
     if "data" not in content:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..types import FrameSource
-from . import matfile
+from . import matlab
 from .base import Found, Reference, files, subfolders
 
 NAME = "mmpd"
@@ -44,7 +44,7 @@ def find(root: Path) -> list[Found]:
 
 
 def read_reference(found: Found) -> Reference:
-    ppg = np.asarray(matfile.read(found.name, found.reference, ("GT_ppg",))["GT_ppg"], np.float64).ravel()
+    ppg = np.asarray(matlab.read(found.name, found.reference, ("GT_ppg",))["GT_ppg"], np.float64).ravel()
     count = _video(found).count()
     if abs(len(ppg) - count) <= FPS:
         fps = FPS
@@ -54,7 +54,7 @@ def read_reference(found: Found) -> Reference:
 
 
 def read_conditions(found: Found) -> dict[str, str]:
-    content = matfile.read(found.name, found.reference, tuple(_FIELDS))
+    content = matlab.read(found.name, found.reference, tuple(_FIELDS))
     return {ours: _word(found.name, ours, content[theirs]) for theirs, ours in _FIELDS.items()}
 
 
@@ -64,8 +64,8 @@ def open_video(found: Found) -> FrameSource:
     return video
 
 
-def _video(found: Found) -> matfile.MatVideo:
-    return matfile.MatVideo(found.video, found.name, FPS)
+def _video(found: Found) -> matlab.MatVideo:
+    return matlab.MatVideo(found.video, found.name, FPS)
 
 
 def _word(name: str, condition: str, value: Any) -> str:

@@ -14,7 +14,7 @@ from .. import registry
 from ..errors import ArgumentError, InputError, RecordingError
 from ..types import BoolArray, FloatArray, Recording, Waveform
 from . import base, cache, crew
-from .follow import follow, onto_clock
+from .face_crops import follow, onto_clock
 
 MIN_SECONDS = 2.0
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import registry
-from ..datasets import base, crew, generic, reference
+from ..datasets import base, crew, folder, reference_rate
 from ..datasets.prepare import labels_at
 from ..errors import ArgumentError, RecordingError
-from ..pipeline.api import Order, carry_out
-from ..pipeline.model import PulseModel
-from ..pipeline.result import Result, WindowResult
+from ..measurement.measure import MeasureOptions, run
+from ..session.pulse_model import PulseModel
+from ..session.results import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
-from . import metrics, stamp
+from . import data_stamp, metrics
 from .metrics import Comparison, Summary
 
 
@@ -120,7 +120,7 @@ def evaluate(
 
     `loader`, a function of a module, opens the model if it is a file that the pipeline itself cannot read.
     """
-    order = Order(model, window_s, step_s, alone=alone, loader=loader)
+    order = MeasureOptions(model, window_s, step_s, alone=alone, loader=loader)
     order.config()  # a wrong name or window is said at once, not per recording
     jobs = [crew.Job(one.name, (dataset, one, order)) for one in found]
     results: dict[str, RecordingResult] = {}
@@ -134,7 +134,7 @@ def evaluate(
             on_done(job.name, result if isinstance(result, RecordingError) else None)
     used = [one for one in found if one.name in results]
     ordered = tuple(results[one.name] for one in used)
-    words = stamp.words(stamp.synthetic(used))
+    words = data_stamp.words(data_stamp.synthetic(used))
     return Evaluation(dataset, model, window_s, step_s, ordered, tuple(problems), words)
 
 
@@ -145,14 +145,14 @@ def pairs(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found
             "reference", f"{len(references)} files", f"1 or {len(videos)}, one for each video"
         )
     every = list(references) * len(videos) if len(references) == 1 else list(references)
-    return [generic.pair(video, label) for video, label in zip(videos, every, strict=True)]
+    return [folder.pair(video, label) for video, label in zip(videos, every, strict=True)]
 
 
-def evaluate_one(dataset: str, found: base.Found, order: Order) -> RecordingResult:
+def evaluate_one(dataset: str, found: base.Found, order: MeasureOptions) -> RecordingResult:
     """One recording through the pipeline."""
     recording = base.read(registry.load("datasets", dataset), found)
     started_s = time.process_time()
-    result = carry_out(base.Unbroken(recording.video, recording.name), order)
+    result = run(base.Unbroken(recording.video, recording.name), order)
     cpu_s = time.process_time() - started_s
     return against_reference(recording, result, order.window_s, order.step_s, cpu_s)
 
@@ -165,7 +165,7 @@ def against_reference(
     windows = _by_start(result, step_s)
     for index in range(int((result.duration_s - window_s) / step_s + 1e-6) + 1):
         start_s = index * step_s
-        truth_bpm = reference.window_bpm(recording.reference, start_s, start_s + window_s)
+        truth_bpm = reference_rate.window_bpm(recording.reference, start_s, start_s + window_s)
         if truth_bpm is not None:
             rows.append(_row(windows.get(index), start_s, start_s + window_s, truth_bpm))
     if not rows:

@@ -14,7 +14,7 @@ from .. import registry
 from ..datasets import base, cache, splits
 from ..datasets.prepare import Settings, prepare
 from ..errors import InputError, RecordingError, UnknownNameError
-from ..evaluate import stamp
+from ..evaluate import data_stamp
 from ..synth.clips import ClipJob, Clips, write_clips
 from ..types import BoolArray, ByteArray, FloatArray
 from .budget import CLIP_FRAMES, Budget
@@ -163,7 +163,7 @@ def open_dataset(
     items = tuple(Item(e.subject, e.name, dict(e.conditions), e.frames, e) for e in entries)
     digest = hashlib.sha256("\n".join(sorted(e.key for e in entries)).encode()).hexdigest()
     excluded = tuple(problem.recording for problem in report.problems)
-    fake = any(stamp.synthetic(base.find(name, root)))
+    fake = any(data_stamp.synthetic(base.find(name, root)))
     return Domain(name, str(root), fake, digest, items, excluded)
 
 

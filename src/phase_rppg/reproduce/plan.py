@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import registry
 from ..errors import UnknownNameError
-from . import paper
+from . import printed_numbers
 
 DATASETS = ("ubfc_rppg", "pure", "buaa_mihr", "mmpd")
 WORLDS = ("studio", "motion", "lux", "phone")
@@ -68,11 +68,11 @@ class Plan:
 
     @property
     def title(self) -> str:
-        return paper.title(self.name)
+        return printed_numbers.title(self.name)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        return paper.metrics(self.name)
+        return printed_numbers.metrics(self.name)
 
     @property
     def rows(self) -> list[str]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..evaluate.metrics import CONVENTIONS, bootstrap
 from ..fileio import write_json, write_text
-from . import paper
-from .grid import (
+from . import printed_numbers
+from .plan import LIGHTS, plan_of
+from .result_tables import (
     AVERAGE,
     EVALUATIONS,
     METRICS,
@@ -24,7 +25,6 @@ from .grid import (
     main_grid,
     summaries,
 )
-from .plan import LIGHTS, plan_of
 from .runner import Outcome
 
 _TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
@@ -42,11 +42,11 @@ def grids(outcome: Outcome) -> list[Grid]:
 
 def write(outcome: Outcome, folder: Path) -> list[Path]:
     """Write the report of a plan; returns the files."""
-    from . import pictures
+    from . import figures
 
     name = outcome.plan.name
     tables = grids(outcome)
-    pictured = pictures.draw(outcome, folder)
+    pictured = figures.draw(outcome, folder)
     write_text(folder / f"{name}.md", markdown(outcome, tables, [path.name for path in pictured]))
     write_text(folder / f"{name}.tex", latex(outcome, tables))
     write_text(folder / f"{name}.csv", table_csv(outcome))
@@ -77,9 +77,9 @@ def facts(outcome: Outcome) -> list[str]:
     for domain, place in outcome.places.items():
         if domain in plan.domains:
             kind = "FAKE" if outcome.synthetic[domain] else "real"
-            lines.append(f"{paper.label(domain)}: {kind}, {Path(place).name}")
-    if paper.note(plan.name):
-        lines.append(f"Paper: {paper.note(plan.name)}")
+            lines.append(f"{printed_numbers.label(domain)}: {kind}, {Path(place).name}")
+    if printed_numbers.note(plan.name):
+        lines.append(f"Paper: {printed_numbers.note(plan.name)}")
     for (row, column), results in outcome.results.items():
         silent = sum(r["whole"]["ours"] is None for result in results for r in result["recordings"])
         if silent:
@@ -167,7 +167,7 @@ def records(outcome: Outcome) -> list[list[Any]]:
         for result in results:
             for keep in (None, *(("light", light) for light in lights)):
                 place = column if keep is None else keep[1]
-                printed = [paper.value(plan.name, row, place, m) for m in plan.metrics]
+                printed = [printed_numbers.value(plan.name, row, place, m) for m in plan.metrics]
                 for convention in CONVENTIONS:
                     for evaluation in EVALUATIONS:
                         found = summaries([result], convention, evaluation, keep)
@@ -189,7 +189,7 @@ def _average_records(outcome: Outcome) -> list[list[Any]]:
     plan = outcome.plan
     rows: list[list[Any]] = []
     for row in plan.rows if plan.average else ():
-        printed = [_blank(paper.value(plan.name, row, AVERAGE, m)) for m in plan.metrics]
+        printed = [_blank(printed_numbers.value(plan.name, row, AVERAGE, m)) for m in plan.metrics]
         for convention in CONVENTIONS:
             for evaluation in EVALUATIONS:
                 found = [average(outcome, row, m, convention, evaluation) for m in METRICS]
@@ -211,7 +211,7 @@ def _count_records(outcome: Outcome) -> list[list[Any]]:
         ["stamp", "table", "row", "m_parameters", "g_macs", *(f"paper_{m}" for m in plan.metrics)]
     ]
     for row, (parameters, macs) in outcome.counts.items():
-        printed = [_blank(paper.value(plan.name, row, "clip", m)) for m in plan.metrics]
+        printed = [_blank(printed_numbers.value(plan.name, row, "clip", m)) for m in plan.metrics]
         rows.append([outcome.stamp, plan.name, row, f"{parameters:.6f}", f"{macs:.4f}", *printed])
     return rows
 

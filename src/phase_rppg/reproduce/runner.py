@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Interrupted, PhaseError
-from ..evaluate.stamp import words
+from ..evaluate.data_stamp import words
 from .budget import Budget
+from .cells import Work, count, perform
 from .domains import Domain
 from .plan import Cell, Plan
 from .store import Store
-from .work import Work, count, perform
 
 COUNT_FRAMES, COUNT_SIZE = 128, 128  # the clip of the paper's efficiency table
 

@@ -7,6 +7,6 @@
 Arrays run along time in axis 0. Nothing here imports scipy until a function that needs it is called.
 """
 
-from . import filters, hrv, quality, rate, resample, track
+from . import filters, hrv, quality, rate, rate_tracking, resample
 
-__all__ = ["filters", "hrv", "quality", "rate", "resample", "track"]
+__all__ = ["filters", "hrv", "quality", "rate", "rate_tracking", "resample"]

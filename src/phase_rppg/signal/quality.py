@@ -41,7 +41,7 @@ def visible_db(trace: RgbTrace, bpm: float) -> float:
     return _decibel(float(spec.at(bpm / 60)), _beside(spec, bpm / 60))
 
 
-def lamp(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
+def background_coherence(skin: RgbTrace, background: RgbTrace, bpm: float) -> float:
     """How much of the skin's line at `bpm` the background shows in step with it, 0 to 2.
 
     A lamp lights both alike, which gives about 1. Noise of the background is out of step with the skin and

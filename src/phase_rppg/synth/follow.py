@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..face.crop import CROP_PX, AreaCrop, Box
-from ..face.follow import Follower
+from ..face.registration import FaceRegistration
 from ..types import ByteArray, FloatArray
 from .figure import HEAD_DEPTH
 from .render import Actor
@@ -67,12 +67,12 @@ def cut_out(
 ) -> FloatArray:
     """(T,size,size,3) the face in each frame, 0–255, as the measuring pipeline cuts it."""
     crops = []
-    follower: Follower | None = None
+    follower: FaceRegistration | None = None
     crop: AreaCrop | None = None
     for rgb, centre_and_side, time_s in zip(pictures, where, t_s.tolist(), strict=True):
         box = box_of(centre_and_side)
         if spec.along:
-            follower = follower or Follower(box, CROP_PX, rgb, time_s)
+            follower = follower or FaceRegistration(box, CROP_PX, rgb, time_s)
             box = follower.go(box, rgb, time_s)
         if crop is None or crop.box != box:
             crop = AreaCrop(box, size, rgb.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import ndimage
 
 from ..errors import InputError
-from ..face.detect import Detection, Detector
+from ..face.detector import Detection, Detector
 from ..types import ByteArray, FloatArray
 from . import figure as fig
 from .fields import octaves, smooth_field, soft

@@ -18,10 +18,10 @@ from ..fileio import atomic_path, sha256
 from ..infer.manifest import INPUT, MASK, NEXT, WAVE, Manifest
 from ..infer.onnx import StepModel, load
 from ..nn import build
-from ..nn.count import parameters
-from ..nn.fold import fold
-from ..nn.phasenet import CITATION, PhaseNet
-from ..nn.streaming import State
+from ..nn.counting import parameters
+from ..nn.phasenet.fold import fold
+from ..nn.phasenet.model import CITATION, PhaseNet
+from ..nn.phasenet.streaming import State
 from . import checkpoint
 from .recipe import from_dict
 

@@ -15,9 +15,9 @@ from ..errors import UsageError, WeightsError
 from ..infer.onnx import WEIGHTS, StepModel
 from ..infer.onnx import load as load_graph
 from ..nn import build
-from ..nn.fold import fold, unfold
-from ..nn.layers import CausalDepthwise
-from ..nn.phasenet import PhaseNet
+from ..nn.phasenet.fold import fold, unfold
+from ..nn.phasenet.layers import CausalDepthwise
+from ..nn.phasenet.model import PhaseNet
 from ..synth import load as load_world
 from ..synth import sample
 from ..types import ByteArray

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent
 PAGE = Path(__file__).parent / "page"  # written by scripts/build-web
 DETECTOR = PACKAGE / "face" / "weights" / "yunet.onnx"
 NETWORKS = PACKAGE / "infer" / "weights"
-CALIBRATIONS = PACKAGE / "pipeline" / "calibration"
+CALIBRATIONS = PACKAGE / "session" / "calibrations"
 INDEX = "models/index.json"  # what the page asks for first
 
 _TYPES = {

@@ -1,0 +1,1 @@
+"""Published networks for comparison, one file each."""

@@ -1,0 +1,52 @@
+"""Skin weights lie on skin, whatever its tone; the background stays away from faces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drawing import as_bytes, portrait, put, room
+from phase_rppg.face.crop import AreaCrop, square
+from phase_rppg.face.detector import Detector
+from phase_rppg.face.skin_mask import background_mean, background_points, skin_weights
+
+TONES = {"light": (215.0, 170.0, 150.0), "medium": (170.0, 120.0, 90.0), "dark": (95.0, 62.0, 48.0)}
+
+
+@pytest.mark.parametrize("tone", TONES)
+def test_the_weighted_mean_is_the_skin_colour(tone: str) -> None:
+    scene = room()
+    put(scene, portrait(120, skin=np.array(TONES[tone])), 160, 120)
+    rgb = as_bytes(scene)
+    (found,) = Detector(min_score=0.5).detect(rgb)
+    box = square(found.box)
+    picture = AreaCrop(box, 36, rgb.shape).mean(rgb)
+    weights = skin_weights(picture, box, found.landmarks, found.box)
+    assert weights.shape == (36, 36)
+    assert weights.sum() == pytest.approx(1, abs=1e-4)
+    assert weights.min() >= 0
+    mean = np.tensordot(weights, picture, 2)
+    np.testing.assert_allclose(mean / mean.sum(), np.array(TONES[tone]) / sum(TONES[tone]), atol=0.02)
+    corners = weights[[0, 0, -1, -1], [0, -1, 0, -1]]
+    assert np.all(corners == 0)
+
+
+def test_grey_pictures_still_have_a_region() -> None:
+    picture = np.full((36, 36, 3), 90, np.float32)
+    marks = np.array([[14, 14], [22, 14], [18, 19], [15, 24], [21, 24]], float)
+    weights = skin_weights(picture, (0, 0, 36, 36), marks, (8, 6, 20, 26))
+    assert weights.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_background_avoids_faces_and_what_is_below_them() -> None:
+    y, x = points = background_points((480, 640), [(280, 140, 80, 110)])
+    assert not np.any((x > 285) & (x < 355) & (y > 145))
+    assert len(x) > 800
+    rgb = np.full((480, 640, 3), (10, 20, 30), np.uint8)
+    rgb[140:, 280:360] = 255
+    np.testing.assert_allclose(background_mean(rgb, points), (10, 20, 30), rtol=1e-5)
+
+
+def test_a_face_that_fills_the_picture_leaves_no_background() -> None:
+    y, _ = background_points((100, 100), [(0, 0, 100, 100)])
+    assert len(y) == 0
