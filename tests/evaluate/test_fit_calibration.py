@@ -174,7 +174,7 @@ def test_each_world_is_watched_as_often_as_asked(monkeypatch) -> None:
     assert sorted(found["pos"]) == [("photo", 0), ("photo", 1), ("photo", 2), ("studio", 0)]
 
 
-@pytest.mark.parametrize(("camera", "around_s"), [(False, CONTEXT_S), (True, 0.0)])
+@pytest.mark.parametrize(("camera", "context_s"), [(False, CONTEXT_S), (True, 0.0)])
 def test_films_are_watched_as_a_file_or_as_a_camera(monkeypatch, camera: bool, context_s: float) -> None:
     asked = []
 

@@ -33,8 +33,9 @@ def smallest_size(name: str) -> int:
 
 
 def make(name: str, seed: int = 0) -> torch.nn.Module:
+    size = smallest_size(name)  # builds networks, and so must come before the seed
     torch.manual_seed(seed)
-    return nn.build(name, size=smallest_size(name))
+    return nn.build(name, size=size)
 
 
 def trained_like(name: str) -> torch.nn.Module:

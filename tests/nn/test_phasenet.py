@@ -21,8 +21,8 @@ VARIANTS: dict[str, dict[str, object]] = {
     "ZAS b=3": {"zas_block": 3, "zas_fraction": 0.5},
     "without ASF": {"asf": False},
     "two masks": {"masks": 2},
-    "a mask that knows unrest": {"watched": 3},
-    "a steady mask": {"steady": True},
+    "a mask that knows unrest": {"variance_channels": 3},
+    "a steady mask": {"smooth_mask": True},
     "without derivative": {"derivative": False},
     "without GTCN": {"temporal": "none"},
     "one TCN layer": {"tcn_dilations": (1,)},
@@ -207,7 +207,7 @@ def test_wrong_pixels_are_refused(pixels: torch.Tensor, says: str) -> None:
 
 BAD_CONFIG: list[dict[str, object]] = [
     {"size": 3}, {"size": 8, "zas_block": 4}, {"channels": ()}, {"pools": (2, 2)}, {"masks": 3}, {"masks": 0},
-    {"watched": -1},
+    {"variance_channels": -1},
     {"zas_fraction": 1.5}, {"tcn_dilations": ()}, {"mean_s": 0.0}, {"fps": float("nan")},
     {"size": 4, "zas": False}, {"stem_stride": 0}, {"hidden": -1}, {"size": "64"}, {"zas": 1},
     {"channels": (8.5, 8, 8)},

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from ..face.detector import Detector
 from ..session.config import SessionConfig
 from ..session.results import Event
@@ -88,14 +86,3 @@ class LiveSession:
         self._times.append(t_s)
         while t_s - self._times[0] > _PACE_S:
             self._times.popleft()
-
-
-def heights(wave: Waveform) -> np.ndarray:
-    """A wave between −1 and 1 for drawing, nan where it was not seen."""
-    from ..report.plots import pulse_band
-
-    if wave.valid.sum() < 3:
-        return np.full(len(wave.values), np.nan)
-    values = pulse_band(wave)
-    top = float(np.max(np.abs(values[wave.valid]))) or 1.0
-    return np.where(wave.valid, np.clip(values / top, -1, 1), np.nan)

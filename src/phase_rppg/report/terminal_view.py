@@ -10,12 +10,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ..measurement.live import LiveSession, heights
+from ..measurement.live import LiveSession
 from ..measurement.live_state import FaceReadout, LiveState, Shown
 from .document import sureness
 
 if TYPE_CHECKING:
-    from ..types import FloatArray, Quality
+    from .plots import pulse_band
+from ..types import FloatArray, Quality
 
 WIDTH = 76  # of the panel, in characters
 _PLOT = WIDTH - 16  # of the two plots
@@ -101,7 +102,7 @@ def _wave(live: LiveSession) -> list[str]:
     wave = live.wave(_WAVE_S)
     if wave is None or not wave.valid.any():
         return braille(np.zeros(0), np.zeros(0), _PLOT, 3)
-    return braille(np.linspace(0, 1, len(wave.values)), (heights(wave) + 1) / 2, _PLOT, 3)
+    return braille(np.linspace(0, 1, len(wave.values)), (_unit_wave(wave) + 1) / 2, _PLOT, 3)
 
 
 def _rates(face: FaceReadout | None, now_s: float) -> list[str]:
@@ -187,3 +188,12 @@ def braille(x: FloatArray, y: FloatArray, columns: int, rows: int) -> list[str]:
     cells = dots.reshape(rows, 4, columns, 2).transpose(0, 2, 1, 3)  # (rows, columns, 4, 2)
     codes = (cells * weights).sum((2, 3)) + 0x2800
     return ["".join(map(chr, line)) for line in codes.tolist()]
+
+
+def _unit_wave(wave: Waveform) -> np.ndarray:
+    """Scale a wave to −1 … 1 for drawing; NaN where the face was not seen."""
+    if wave.valid.sum() < 3:
+        return np.full(len(wave.values), np.nan)
+    values = pulse_band(wave)
+    top = float(np.max(np.abs(values[wave.valid]))) or 1.0
+    return np.where(wave.valid, np.clip(values / top, -1, 1), np.nan)
