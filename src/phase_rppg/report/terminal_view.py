@@ -15,8 +15,7 @@ from ..measurement.live_state import FaceReadout, LiveState, Shown
 from .document import sureness
 
 if TYPE_CHECKING:
-    from .plots import pulse_band
-from ..types import FloatArray, Quality
+    from ..types import FloatArray, Quality, Waveform
 
 WIDTH = 76  # of the panel, in characters
 _PLOT = WIDTH - 16  # of the two plots
@@ -192,6 +191,8 @@ def braille(x: FloatArray, y: FloatArray, columns: int, rows: int) -> list[str]:
 
 def _unit_wave(wave: Waveform) -> np.ndarray:
     """Scale a wave to −1 … 1 for drawing; NaN where the face was not seen."""
+    from .plots import pulse_band
+
     if wave.valid.sum() < 3:
         return np.full(len(wave.values), np.nan)
     values = pulse_band(wave)

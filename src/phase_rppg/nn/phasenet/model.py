@@ -120,8 +120,8 @@ class PhaseNetConfig:
 
 _AT_LEAST = {
     "size": 4, "stem": 1, "stem_stride": 1, "channels": 1, "pools": 1, "expansion": 1, "est_kernel": 1,
-    "reduction": 0, "zas_block": 1, "asf_hidden": 1, "masks": 1, "variance_channels": 0, "hidden": 1, "tcn_kernel": 1,
-    "tcn_dilations": 1, "oscillators": 1,
+    "reduction": 0, "zas_block": 1, "asf_hidden": 1, "masks": 1, "variance_channels": 0, "hidden": 1,
+    "tcn_kernel": 1, "tcn_dilations": 1, "oscillators": 1,
 }  # fmt: skip
 _CHOICES = {
     "normalise": ("raw", "log"),
