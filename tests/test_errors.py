@@ -10,6 +10,7 @@ from phase_rppg import errors
 
 ERRORS = [
     errors.PhaseError("our bug"),
+    errors.InternalError("decoding face.mp4", "TypeError: no such option", "Traceback …"),
     errors.ArgumentError("fps", 0, "a positive number"),
     errors.UnknownNameError("world", "stret", ["street", "wild"]),
     errors.RecipeError("stream.toml", "no such key"),

@@ -1,6 +1,7 @@
 """Every error a user can meet, and the exit code that each one ends the command with.
 
     PhaseError                      1   our bug, unless a branch below says otherwise
+    ├── InternalError               1   a process of ours failed; carries its traceback
     ├── UsageError                  2   the call itself is off
     │   ├── ArgumentError           2   a value out of range, a wrong shape or dtype (also a ValueError)
     │   ├── UnknownNameError        2   no such network, method, data set, world, key …; names the nearest
@@ -37,6 +38,17 @@ def _again(kind: type[PhaseError], args: tuple[object, ...], facts: dict[str, ob
     error = kind.__new__(kind, *args)
     error.__dict__.update(facts)
     return error
+
+
+class InternalError(PhaseError):
+    """A part of phase-rppg failed in a way that is not the user's doing.
+
+    `details` is the traceback of the process that failed, for the log.
+    """
+
+    def __init__(self, activity: str, problem: str, details: str = "") -> None:
+        self.activity, self.problem, self.details = activity, problem, details
+        super().__init__(f"internal error while {activity}: {problem}")
 
 
 class UsageError(PhaseError):

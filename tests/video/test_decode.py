@@ -131,6 +131,23 @@ def test_probe_tells_the_facts(tmp_path: Path) -> None:
     assert info.duration_s == pytest.approx(2.0, abs=0.05)
 
 
+@pytest.mark.parametrize("name", ["a.mkv", "a.mp4", "a.avi"])
+@pytest.mark.parametrize("place", ["container", "stream"])
+def test_metadata_that_is_not_utf_8_does_not_matter(tmp_path: Path, name: str, place: str) -> None:
+    path, title = tmp_path / name, "title of the clip"
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("mjpeg", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuvj420p"
+        (output if place == "container" else stream).metadata["title"] = title
+        for _ in range(5):
+            output.mux(stream.encode(av.VideoFrame.from_ndarray(scene(), format="rgb24")))
+        output.mux(stream.encode(None))
+    data = path.read_bytes()
+    assert title.encode() in data
+    path.write_bytes(data.replace(title.encode(), b"\xff\xfe\xe9".ljust(len(title), b"\xc3")))
+    assert len(list(VideoFile(path).frames())) == 5
+
+
 def test_images_keep_their_given_times(tmp_path: Path) -> None:
     paths = []
     for i in range(3):

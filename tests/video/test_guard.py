@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phase_rppg.errors import VideoError
+from phase_rppg.errors import InternalError, VideoError
 from phase_rppg.video import decode, decoder, guard
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
@@ -51,6 +52,84 @@ def test_a_crash_becomes_an_error_after_the_frames_that_came(
     with pytest.raises(VideoError, match="SIGSEGV"):
         shades.extend(frame.rgb[0, 0, 0] for frame in frames)
     assert shades == list(range(len(shades)))
+
+
+RAISES = "raise TypeError('no such option')"
+FAULTS = {
+    "raises": (RAISES, "TypeError: no such option"),
+    "import": ("import no_such_module_of_ours", "ModuleNotFoundError: No module named"),
+    "syntax": ("def", "SyntaxError"),
+    "exits": ("import sys; sys.exit('odd state')", "odd state"),
+    "silent": ("raise SystemExit(7)", "exit code 7"),
+    "chatty": (f"import sys; sys.stderr.write('x' * 9_000_000 + chr(10)); {RAISES}", "no such option"),
+    "half a message": ("import os; os.write(1, b'I' * 7); raise KeyError('slot')", "KeyError: 'slot'"),
+}
+
+
+def replace_decoder(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
+    """Let the child process run another script from now on."""
+    script = folder / "decoder_of_test.py"
+    script.write_text(text)
+    monkeypatch.setattr(guard, "DECODER_SCRIPT", script)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_our_own_decoder_is_an_internal_error(
+    fault: str, video: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    text, words = FAULTS[fault]
+    replace_decoder(monkeypatch, video.parent, text)
+    with caplog.at_level(logging.ERROR, "phase_rppg.video"), pytest.raises(InternalError) as caught:
+        list(VideoFile(video).frames())
+    error = caught.value
+    assert error.exit_code == 1
+    assert words in str(error)
+    assert "\n" not in str(error)
+    assert "damaged" not in str(error)
+    assert len(error.details) <= guard.KEPT_STDERR_BYTES
+    [record] = caplog.records
+    assert record.name == "phase_rppg.video"
+    assert str(video) in record.getMessage()
+    if fault in ("raises", "import", "chatty"):
+        for shown in (record.getMessage(), error.details, str(error.__cause__)):
+            assert "Traceback" in shown or fault == "chatty"  # its beginning may be cut off
+            assert words in shown
+
+
+def test_an_exception_within_the_real_decoder_is_an_internal_error(
+    video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frames that came before are delivered, and the traceback names the line."""
+    changed = Path(decoder.__file__).read_text(encoding="utf-8")
+    changed = changed.replace(
+        "        while picture is not None:\n", "        while count < 5 or picture.no_such:\n"
+    )
+    replace_decoder(monkeypatch, video.parent, changed)
+    shades: list[int] = []
+    frames = VideoFile(video).frames()
+    with pytest.raises(InternalError, match="AttributeError") as caught:
+        shades.extend(int(frame.rgb[0, 0, 0]) for frame in frames)
+    assert shades == list(range(5))
+    assert "picture.no_such" in caught.value.details
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
+def test_a_signal_in_the_native_decoder_is_the_files(
+    name: str, video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_decoder(monkeypatch, video.parent, f"import os, signal; os.kill(os.getpid(), signal.{name})")
+    with pytest.raises(VideoError, match=rf"crashed on this file \({name}\)") as caught:
+        list(VideoFile(video).frames())
+    assert caught.value.hint
+
+
+def test_a_lack_of_memory_is_the_files(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = Path(decoder.__file__).read_text(encoding="utf-8")
+    changed = changed.replace('"""Convert a picture', 'raise MemoryError\n    """Convert a picture')
+    replace_decoder(monkeypatch, video.parent, changed)
+    with pytest.raises(VideoError, match="6 GiB of memory"):
+        list(VideoFile(video).frames())
 
 
 @posix

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 import typer
 
 from .. import registry
-from ..errors import PhaseError
+from ..errors import InternalError, PhaseError
 
 NO_READING = 3
 _INTERRUPTED = 130
+_DEBUG_HINT = "(set PHASE_DEBUG=1 for the traceback)"
 # ClickException, wherever this typer keeps it (newer ones carry their own click).
 _COMMAND_LINE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -62,6 +63,11 @@ def run(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return _INTERRUPTED
+    except InternalError as error:
+        if os.environ.get("PHASE_DEBUG"):
+            raise
+        _say(f"{error} {_DEBUG_HINT}")
+        return error.exit_code
     except PhaseError as error:
         _say(f"error: {error}")
         return error.exit_code
@@ -74,7 +80,7 @@ def run(argv: Sequence[str]) -> int:
             return _INTERRUPTED
         if os.environ.get("PHASE_DEBUG"):
             raise
-        _say(f"internal error: {type(error).__name__}: {error} (set PHASE_DEBUG=1 for the traceback)")
+        _say(f"internal error: {type(error).__name__}: {error} {_DEBUG_HINT}")
         return 1
 
 

@@ -103,7 +103,8 @@ def command(
     if not any(map(has_reading, results)):
         from . import NO_READING
 
-        raise typer.Exit(4 if failures and not results else NO_READING)
+        code_of_failures = 1 if any(failure.internal for failure in failures) else 4
+        raise typer.Exit(code_of_failures if failures and not results else NO_READING)
 
 
 def measure_one(video: Path, order: MeasureOptions, quiet: bool) -> Result:

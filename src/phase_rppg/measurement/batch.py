@@ -15,9 +15,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+<<<<<<< HEAD:src/phase_rppg/measurement/batch.py
 from ..errors import InputError, PhaseError, VideoError
 from ..session.results import Result
 from .measure import MeasureOptions, run
+=======
+from ..errors import InputError, InternalError, PhaseError, VideoError
+from .api import Order, carry_out
+from .result import Result
+>>>>>>> 0086ba2 (Open videos with PyAV 19 and report faults of the decoder process as internal errors):src/phase_rppg/pipeline/batch.py
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -33,6 +39,7 @@ class Failure:
 
     video: str
     problem: str  # one line
+    internal: bool = False  # a fault of ours, not of the video
 
 
 def find_videos(paths: Sequence[Path]) -> list[Path]:
@@ -168,7 +175,9 @@ def _serve(pipe: Connection, order: MeasureOptions) -> None:
         try:
             answer = run(video, order)
         except PhaseError as error:
-            answer = Failure(video, str(error))
+            answer = Failure(video, str(error), internal=isinstance(error, InternalError))
         except Exception as error:
-            answer = Failure(video, f"{video}: internal error: {type(error).__name__}: {error}")
+            answer = Failure(
+                video, f"{video}: internal error: {type(error).__name__}: {error}", internal=True
+            )
         pipe.send(answer)

@@ -3,7 +3,8 @@
 It imports nothing but the standard library and av, to start quickly. `guard.py` is the other end. It is told
 what to decode by a JSON order on stdin, says what it found (INFO), is given shared memory by a second order,
 and then puts one picture after the other into the slots of that memory (FRAME), waiting for a byte on
-stdin when all slots are taken. It ends with DONE or ERROR.
+stdin when all slots are taken. It ends with DONE or ERROR. An exception that nothing here expects is a
+fault of this script: its traceback goes to stderr and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ MIN_SIDE_PX = 32  # nothing smaller can show a face
 ONE_THREAD_PIXELS = 1280 * 720  # up to this size one thread keeps up and costs the least
 MAX_DAMAGED_IN_A_ROW = 200  # packets
 MAX_MEMORY_BYTES = 6 << 30
+OUT_OF_MEMORY = 3  # exit code: the video needs more than MAX_MEMORY_BYTES
 
 MESSAGE = struct.Struct("<cxxxIdI")  # kind, slot, time in s (NaN: unknown), length of the JSON that follows
 INFO, FRAME, DONE, ERROR = b"I", b"F", b"D", b"E"
@@ -37,8 +39,7 @@ def open_video(path: str) -> tuple[Any, Any]:
     import av
 
     try:
-        # Only local files: a playlist inside the file must not reach for the network.
-        container = av.open(f"file:{path}", options={"protocol_whitelist": "file"}, metadata_errors="ignore")
+        container = open_container(path)
     except (av.FFmpegError, OSError, ValueError) as error:
         raise Refused(
             f"is not a video that can be read ({getattr(error, 'strerror', None) or error})",
@@ -60,6 +61,17 @@ def open_video(path: str) -> tuple[Any, Any]:
             4, os.cpu_count() or 1
         )  # each thread holds pictures in memory
     return container, stream
+
+
+def open_container(path: str) -> Any:
+    """Open a local file with PyAV; metadata that is not UTF-8 does not matter."""
+    import av
+
+    # From version 19 on, PyAV keeps such metadata as surrogate escapes and has no option for it.
+    major_version = int(av.__version__.partition(".")[0])
+    tolerance = {"metadata_errors": "ignore"} if major_version < 19 else {}
+    # Only local files: a playlist inside the file must not reach for the network.
+    return av.open(f"file:{path}", options={"protocol_whitelist": "file"}, **tolerance)
 
 
 def check_size(width: int, height: int) -> None:
@@ -126,7 +138,7 @@ def image_pictures(paths: list[str], damage: dict[str, int]) -> Iterator[tuple[A
     del damage
     for path in paths:
         try:
-            with av.open(f"file:{path}", options={"protocol_whitelist": "file"}) as container:
+            with open_container(path) as container:
                 picture = next(container.decode(video=0), None)
         except (av.FFmpegError, OSError, IndexError) as error:
             raise Refused(
@@ -197,7 +209,7 @@ def serve(commands: IO[bytes], answers: IO[bytes]) -> None:
                 if not freed:
                     return
                 free += len(freed)
-            rgb = converter.reformat(picture, first.width, first.height, "rgb24", threads=1)
+            rgb = to_rgb(converter, picture, first.width, first.height)
             copy_plane(rgb.planes[0], first.width * 3, first.height, memory, (count % slots) * picture_bytes)
             tell(FRAME, slot=count % slots, t_s=first_s if count == 0 else last_s)
             free, count = free - 1, count + 1
@@ -205,6 +217,21 @@ def serve(commands: IO[bytes], answers: IO[bytes]) -> None:
         tell(DONE, {"damaged_packets": damage["packets"]})
     except Refused as refusal:
         tell(ERROR, {"problem": refusal.args[0], "hint": refusal.args[1]})
+
+
+def to_rgb(converter: Any, picture: Any, width: int, height: int) -> Any:
+    """Convert a picture to 8-bit RGB of the given size."""
+    import av
+
+    try:
+        return converter.reformat(picture, width, height, "rgb24", threads=1)
+    except MemoryError:
+        raise
+    except av.FFmpegError as error:
+        raise Refused(
+            f"holds pictures that cannot be converted to RGB ({error.strerror or error})",
+            "convert it to H.264 first",
+        ) from None
 
 
 def copy_plane(plane: Any, row_bytes: int, rows: int, memory: mmap.mmap, offset: int) -> None:
@@ -243,3 +270,5 @@ if __name__ == "__main__":
         serve(os.fdopen(0, "rb", 0), os.fdopen(os.dup(1), "wb", 1 << 16))
     except BrokenPipeError:
         os._exit(0)  # the other end has what it wanted
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)

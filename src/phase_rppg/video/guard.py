@@ -1,13 +1,16 @@
 """Decode in a child process, so that a crash or a hang in the decoder becomes an error and not our end.
 
 The child (`decoder.py`) writes pictures into a small ring of shared memory; we copy them out and hand the
-slot back. All that arrived before a mishap is delivered first, then a VideoError says what happened.
+slot back. All that arrived before a failure is delivered first, then an error says what happened: a
+VideoError for a crash, a hang or a lack of memory in the native decoder, which the file can cause; an
+InternalError for an exception in the child's own code, which it cannot.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import mmap
 import os
 import signal
@@ -19,15 +22,18 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from ..errors import VideoError
+from ..errors import InternalError, VideoError
 from ..types import ByteArray
 from . import decoder
 
+DECODER_SCRIPT = Path(decoder.__file__)
 HANG_S = 30.0  # a decoder that is silent for so long will not speak again
+KEPT_STDERR_BYTES = 64 << 10  # the end of what the child wrote: holds any traceback
+_WINDOWS_CRASH = 0x80000000  # exit codes from here on are exceptions of the processor or the system
 _RING_BYTES = 16 << 20  # the ring holds at least 2 and at most 8 pictures, and about this much
 # What a stated frame leaves in memory: its place in the reader's list, its share of the answer. Measured at
 # 15 frames per second; at 30 it is a third less.
@@ -35,6 +41,13 @@ _LISTED_BYTES = 96
 # The decoder makes a large picture for every frame. Without this the C library gives each back to the system,
 # and clearing the pages of the next one is a third of the decoder's work. Only glibc reads it.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(64 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
+
+log = logging.getLogger("phase_rppg.video")
+log.addHandler(logging.NullHandler())  # the application decides whether and where it is shown
+
+
+class ChildTraceback(Exception):
+    """What a failed child process wrote to stderr, as the cause of our error."""
 
 
 class GuardedDecoder:
@@ -53,16 +66,18 @@ class GuardedDecoder:
             self._fd = _anonymous_file()
             handles["pass_fds"] = (self._fd,)
         self._child = subprocess.Popen(
-            [sys.executable, str(Path(decoder.__file__))],
+            [sys.executable, str(DECODER_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             env={**_KEEP_MEMORY, **os.environ},
             **handles,
         )
         assert self._child.stdin is not None
         assert self._child.stdout is not None
+        assert self._child.stderr is not None
         self._orders, self._answers = self._child.stdin, self._child.stdout
+        self._stderr = _Tail(self._child.stderr)
         self._waiting_since: float | None = None
         self._hung = False
         self._closed = threading.Event()
@@ -84,7 +99,7 @@ class GuardedDecoder:
         return self._next()[3]
 
     def pictures(self, width: int, height: int, count: int = 0) -> Iterator[tuple[ByteArray, float]]:
-        """Every picture and its time; ends with a VideoError when the child did not finish well.
+        """Every picture and its time; ends with an error when the child did not finish well.
 
         A picture is a view of shared memory: it is valid until the next one is asked for. `count` is how many
         the file says that it holds, 0 if it does not say.
@@ -144,27 +159,36 @@ class GuardedDecoder:
             threading.Thread(target=self._watch, daemon=True).start()
         self._waiting_since = time.monotonic()
         try:
-            head = self._answers.read(decoder.MESSAGE.size)
-            if len(head) < decoder.MESSAGE.size:
-                raise VideoError(
-                    self.name, self._mishap(), "the file may be damaged; convert it and try again"
-                )
-            kind, slot, t_s, length = decoder.MESSAGE.unpack(head)
-            content = json.loads(self._answers.read(length)) if length else {}
+            kind, slot, t_s, length = decoder.MESSAGE.unpack(self._read(decoder.MESSAGE.size))
+            content = json.loads(self._read(length)) if length else {}
         finally:
             self._waiting_since = None
         if kind == decoder.ERROR:
             raise VideoError(self.name, content["problem"], content["hint"])
         return kind, slot, t_s, content
 
-    def _mishap(self) -> str:
+    def _read(self, count: int) -> bytes:
+        data = self._answers.read(count)
+        if len(data) < count:
+            self._raise_failure()
+        return data
+
+    def _raise_failure(self) -> NoReturn:
+        """Say why the child ended early, by its exit code and what it wrote to stderr."""
         code = self._child.wait()
+        hint = "the file may be damaged; convert it and try again"
         if self._hung:
-            return f"the decoder gave no answer for {self._hang_s:g} s and was stopped"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                return f"the decoder crashed ({signal.Signals(-code).name})"
-        return f"the decoder ended unexpectedly (code {code})"
+            problem = f"the decoder gave no answer for {self._hang_s:g} s and was stopped"
+            raise VideoError(self.name, problem, hint)
+        if code < 0 or code >= _WINDOWS_CRASH:
+            raise VideoError(self.name, f"the decoder crashed on this file ({_ending(code)})", hint)
+        if code == decoder.OUT_OF_MEMORY:
+            problem = f"needs more than {decoder.MAX_MEMORY_BYTES >> 30} GiB of memory to decode"
+            raise VideoError(self.name, problem, "scale it down first")
+        written = self._stderr.text()
+        log.error("the decoder process failed on %s (exit code %d)\n%s", self.name, code, written)
+        last_line = written.rpartition("\n")[2] or f"the decoder process ended with exit code {code}"
+        raise InternalError(f"decoding {self.name}", last_line, written) from ChildTraceback(f"\n{written}")
 
     def _watch(self) -> None:
         while not self._closed.wait(min(0.5, self._hang_s / 4)):
@@ -173,6 +197,35 @@ class GuardedDecoder:
                 self._hung = True
                 self._child.kill()
                 return
+
+
+class _Tail:
+    """Reads a pipe to its end in a thread, so that the writer never waits, and keeps the last bytes."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._kept = bytearray()
+        # The thread must not refer to the decoder: it would keep one alive that nobody reads.
+        self._thread = threading.Thread(target=_drain, args=(pipe, self._kept), daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """What was written last; call it when the writer has ended."""
+        self._thread.join(timeout=5)
+        return self._kept.decode("utf-8", "replace").strip()
+
+
+def _drain(pipe: IO[bytes], kept: bytearray) -> None:
+    with pipe:
+        while data := os.read(pipe.fileno(), KEPT_STDERR_BYTES):
+            kept += data
+            del kept[:-KEPT_STDERR_BYTES]
+
+
+def _ending(code: int) -> str:
+    """The name of the signal, or the code where there is no such name."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}" if code < 0 else f"code {code:#x}"
 
 
 def ring_slots(picture_bytes: int, count: int = 0) -> int:

@@ -1,0 +1,75 @@
+"""A fault of ours ends in exit code 1 and one line that does not blame the video."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from phase_rppg.cli import run
+from phase_rppg.errors import InternalError
+from phase_rppg.pipeline import batch
+from phase_rppg.video import guard
+
+
+@pytest.fixture
+def broken_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "decoder.py"
+    script.write_text("raise TypeError('no such option')")
+    monkeypatch.setattr(guard, "DECODER_SCRIPT", script)
+
+
+@pytest.mark.usefixtures("broken_decoder")
+def test_a_fault_of_the_decoder_is_one_line_and_exit_code_1(
+    film: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", str(film("short")), "--json"]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("internal error while decoding ")
+    assert "TypeError: no such option (set PHASE_DEBUG=1 for the traceback)" in err
+
+
+@pytest.mark.usefixtures("broken_decoder")
+def test_the_traceback_is_shown_on_request(
+    film: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PHASE_DEBUG", "1")
+    with pytest.raises(InternalError) as caught:
+        run(["measure", str(film("short"))])
+    assert "Traceback" in str(caught.value.__cause__)
+
+
+class OneJobPipe:
+    """A pipe to a worker that asks for one video and keeps the answer."""
+
+    def __init__(self, video: Path) -> None:
+        self.waiting, self.answers = [str(video)], list[Any]()
+
+    def recv(self) -> str:
+        if not self.waiting:
+            raise EOFError
+        return self.waiting.pop()
+
+    def send(self, answer: Any) -> None:
+        self.answers.append(answer)
+
+
+@pytest.mark.usefixtures("broken_decoder")
+def test_a_fault_of_the_decoder_in_a_batch_is_exit_code_1(
+    film: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def measure_here(videos: list[Path], order: Any, jobs: int) -> Any:
+        for position, video in enumerate(videos):
+            pipe = OneJobPipe(video)
+            batch._serve(pipe, order)  # type: ignore[arg-type]
+            yield position, pipe.answers[0]
+
+    # A worker ignores SIGINT; this process must not.
+    monkeypatch.setattr(batch.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(batch, "measure_many", measure_here)
+    assert run(["measure", str(film("short")), str(film("text"))]) == 1
+    assert "internal error while decoding" in " ".join(capfd.readouterr().out.split())
