@@ -15,15 +15,9 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-<<<<<<< HEAD:src/phase_rppg/measurement/batch.py
-from ..errors import InputError, PhaseError, VideoError
+from ..errors import InputError, InternalError, PhaseError, VideoError
 from ..session.results import Result
 from .measure import MeasureOptions, run
-=======
-from ..errors import InputError, InternalError, PhaseError, VideoError
-from .api import Order, carry_out
-from .result import Result
->>>>>>> 0086ba2 (Open videos with PyAV 19 and report faults of the decoder process as internal errors):src/phase_rppg/pipeline/batch.py
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
