@@ -14,6 +14,8 @@ import typer
 from phase_rppg import registry
 from phase_rppg.cli import build, run
 
+pytestmark = pytest.mark.smoke
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 

@@ -13,6 +13,8 @@ from phase_rppg.errors import InternalError
 from phase_rppg.pipeline import batch
 from phase_rppg.video import guard
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture
 def broken_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

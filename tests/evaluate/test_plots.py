@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from phase_rppg.errors import ArgumentError
 from phase_rppg.evaluate import plots, selective
 
+pytestmark = pytest.mark.smoke
+
 RNG = np.random.default_rng(0)
 TRUTH = RNG.uniform(50, 130, 80)
 ESTIMATE = TRUTH + RNG.normal(0.5, 3, 80)

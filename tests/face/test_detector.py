@@ -16,6 +16,8 @@ from phase_rppg.errors import WeightsError
 from phase_rppg.face import detector as detector_module
 from phase_rppg.face.detector import Detector, decimate, overlap
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="module")
 def detector() -> Detector:

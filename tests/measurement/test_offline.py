@@ -18,6 +18,8 @@ from phase_rppg.signal import rate
 from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason, Waveform
 from phase_rppg.video.encode import write_video
 
+pytestmark = pytest.mark.smoke
+
 UNGATED = SessionConfig(gated=False)
 QUALITY = Quality(0, 0, 0, 0, 1, 100, 100, 0, 0.3, 30, 0.03)
 

@@ -13,6 +13,8 @@ from phase_rppg.errors import ArgumentError
 from phase_rppg.signal import rate
 from phase_rppg.types import Clip, RgbTrace, Waveform
 
+pytestmark = pytest.mark.smoke
+
 NAMES = registry.names("methods")
 Input = RgbTrace | Clip
 

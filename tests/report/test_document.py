@@ -23,6 +23,8 @@ from phase_rppg.report import document, html, plots
 from phase_rppg.types import Reason
 from report import results
 
+pytestmark = pytest.mark.smoke
+
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "measure.schema.json").read_text(encoding="utf-8"))
 CASES = {
     "one face": results.result(results.face()),

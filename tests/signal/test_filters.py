@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from phase_rppg.errors import ArgumentError
 from phase_rppg.signal import filters
 
+pytestmark = pytest.mark.smoke
+
 
 @settings(deadline=None, max_examples=20)
 @given(count=st.integers(3, 60), strength=st.floats(1, 300), seed=st.integers(0, 99))

@@ -11,6 +11,8 @@ from phase_rppg.errors import ArgumentError
 from phase_rppg.signal import rate
 from phase_rppg.types import Waveform
 
+pytestmark = pytest.mark.smoke
+
 
 def tone(
     bpm: float, seconds: float, fps: float = 30.0, phase: float = 0.0, harmonic: float = 0.0

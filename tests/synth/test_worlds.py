@@ -10,6 +10,8 @@ from phase_rppg.synth import load, names
 from phase_rppg.synth.motion import MotionSpec
 from phase_rppg.synth.world import SECTIONS, PulseSpec, parse
 
+pytestmark = pytest.mark.smoke
+
 PROMISED = {
     "studio", "motion", "lux", "phone", "webcam", "wild", "street", "faint", "coded",
     "photo", "mannequin", "wall", "flicker_photo", "nodding_photo", "no_pulse",

@@ -16,6 +16,8 @@ from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
 from phase_rppg.video.probe import probe
 
+pytestmark = pytest.mark.smoke
+
 
 def text(folder: Path) -> Path:
     return badfiles.text(folder / "notes.mp4")

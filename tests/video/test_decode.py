@@ -15,6 +15,8 @@ from phase_rppg.video.decode import ImageSequence, VideoFile
 from phase_rppg.video.encode import write_video
 from phase_rppg.video.probe import probe
 
+pytestmark = pytest.mark.smoke
+
 
 def scene(shade: int = 100, height: int = 48, width: int = 64) -> ByteArray:
     """Grey with a red top left corner: orientation can be seen."""

@@ -18,6 +18,8 @@ from phase_rppg.types import ByteArray
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import repeat_video, write_video
 
+pytestmark = pytest.mark.smoke
+
 
 def noise(count: int, height: int = 48, width: int = 64) -> list[ByteArray]:
     return list(np.random.default_rng(0).integers(0, 256, (count, height, width, 3), dtype=np.uint8))

@@ -17,6 +17,8 @@ from phase_rppg.video import decode, decoder, guard
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
 
+pytestmark = pytest.mark.smoke
+
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 

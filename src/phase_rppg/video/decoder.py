@@ -96,7 +96,7 @@ def facts(stream: Any, container: Any, first: Any) -> dict[str, Any]:
     return {
         "width": first.width,
         "height": first.height,
-        "rotation": int(first.rotation) % 360 if hasattr(first, "rotation") else 0,
+        "rotation": int(first.rotation) % 360,
         "pixel_format": first.format.name,
         "bits": max(c.bits for c in first.format.components),
         "grey": sum(not c.is_alpha for c in first.format.components) == 1 and "pal" not in first.format.name,
