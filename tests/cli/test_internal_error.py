@@ -10,7 +10,7 @@ import pytest
 
 from phase_rppg.cli import run
 from phase_rppg.errors import InternalError
-from phase_rppg.pipeline import batch
+from phase_rppg.measurement import batch
 from phase_rppg.video import guard
 
 pytestmark = pytest.mark.smoke
