@@ -179,12 +179,12 @@ def _window(seed: int) -> Any:
     wave = pos.extract(trace)
     flicker = 3.0 if seed == 3 else 0.0
     line = np.sin(2 * np.pi * (60 + 13 * seed) / 60 * np.arange(count) / FPS)
-    around = RgbTrace(
+    background = RgbTrace(
         90 + flicker * line[:, None] + 0.2 * rng.standard_normal((count, 3)), FPS, 3.0, trace.valid
     )
     sway = (0.05 if seed == 4 else 0.0) * line[:, None] + 0.002 * rng.standard_normal((count, 2))
     method = "chrom" if seed % 2 else "pos"
-    window = Window(wave, trace, None if seed == 1 else around, sway, method, 0.95, 80.0, 0.01, 29.5, 0.1)
+    window = Window(wave, trace, None if seed == 1 else background, sway, method, 0.95, 80.0, 0.01, 29.5, 0.1)
     tracked = rate_tracking.RateTracker().update([rate.spectrum(wave)], 13.0) if seed != 1 else None
     peak, found = assess(window, tracked)
     calibration = calibrations.load(method)
@@ -198,7 +198,7 @@ def _window(seed: int) -> Any:
     return {
         "skin": trace.values,
         "valid": trace.valid,
-        "background": None if seed == 1 else around.values,
+        "background": None if seed == 1 else background.values,
         "centre": sway,
         "method": method,
         "pos": wave.values,

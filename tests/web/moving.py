@@ -1,4 +1,4 @@
-"""A textured face that sways across a few frames, and what Python's follower and meter make of it."""
+"""A textured face that sways across a few frames, with the output of face registration and skin sampler."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def describe() -> dict[str, Any]:
         "frames": frames,
         "t_s": T_S,
         "square": square(FACE),
-        "follower": [_followed(frames, size) for size in (36, 12)],
-        "meter": _measured(frames),
+        "registration": [_followed(frames, size) for size in (36, 12)],
+        "sampler": _measured(frames),
     }
 
 
@@ -60,28 +60,29 @@ def _box(k: int) -> Box:
 
 
 def _followed(frames: list[ByteArray], size: int) -> Any:
-    follower = FaceRegistration(square(FACE), size, frames[0], T_S[0])
+    registration = FaceRegistration(square(FACE), size, frames[0], T_S[0])
     steps = []
     for k, (rgb, t_s) in enumerate(zip(frames, T_S, strict=True)):
-        follower.see(rgb, t_s)
+        registration.see(rgb, t_s)
         box = square(_box(k)) if k in LOOKS else None
         if box is not None:
-            follower.place(box, rgb)
-        steps.append({"place": box, "box": follower.box, "along": follower.along, "shift": follower.shift,
-                      "moved": follower.moved, "off_centre": follower.off_centre})  # fmt: skip
-    return {"size": size, "steps": steps, "picture": follower.picture}
+            registration.place(box, rgb)
+        steps.append({"place": box, "box": registration.box, "along": registration.along,
+                      "shift": registration.shift,
+                      "moved": registration.moved, "off_centre": registration.off_centre})  # fmt: skip
+    return {"size": size, "steps": steps, "picture": registration.picture}
 
 
 def _measured(frames: list[ByteArray]) -> Any:
     """Rows and squares of every frame; skin and cut picture of the last."""
-    meter = SkinSampler(_track(0), frames[0])
+    sampler = SkinSampler(_track(0), frames[0])
     steps = []
     for k, (rgb, t_s) in enumerate(zip(frames, T_S, strict=True)):
         track = _track(k)
-        meter.look(track, rgb)
-        steps.append({"face": track.box, "landmarks": track.landmarks, "row": meter.measure(rgb, t_s),
-                      "box": meter.box, "shift": meter.shift})  # fmt: skip
-    return {"steps": steps, "skin": meter.skin, "cut": meter.cut(frames[-1])}
+        sampler.look(track, rgb)
+        steps.append({"face": track.box, "landmarks": track.landmarks, "row": sampler.measure(rgb, t_s),
+                      "box": sampler.box, "shift": sampler.shift})  # fmt: skip
+    return {"steps": steps, "skin": sampler.skin, "cut": sampler.cut(frames[-1])}
 
 
 def _track(k: int) -> Track:

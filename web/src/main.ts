@@ -3,7 +3,7 @@
 import { CameraError, listCameras, openCamera } from "./capture/camera";
 import { Engine } from "./engine";
 import { Measurement, type Method } from "./measurement";
-import { csvText, document as toDocument, type Result } from "./pipeline/document";
+import { csvText, document as toDocument, type Result } from "./session/document";
 import { note } from "./ui/readout";
 import { View } from "./ui/view";
 import { ADVICE } from "./ui/words";
@@ -92,7 +92,7 @@ async function fileEnded(done: Measurement): Promise<void> {
   view.report(last);
   const [face] = last.faces;
   const { summary } = face ?? { summary: null };
-  if (summary && "bpm" in summary) view.show({ mood: "steady", label: "whole video", bpm: summary.bpm, low: summary.low, high: summary.high, share: summary.pOk, guidance: "The report is below." });
+  if (summary && "bpm" in summary) view.show({ state: "steady", label: "whole video", bpm: summary.bpm, low: summary.low, high: summary.high, share: summary.pOk, guidance: "The report is below." });
   else view.show(note("none", "no reading", ADVICE[summary?.reason ?? "NO_FACE"], summary?.reason ?? "NO_FACE"));
 }
 

@@ -3,9 +3,9 @@
 import { Pacer } from "./capture/player";
 import { Pump, type PumpedFrame } from "./capture/pump";
 import type { Engine, FrameDone } from "./engine";
-import type { Result } from "./pipeline/document";
-import { Collector } from "./pipeline/offline";
-import type { Event } from "./pipeline/result";
+import type { Result } from "./session/document";
+import { Collector } from "./session/offline";
+import type { Event } from "./session/results";
 import { note, Readout } from "./ui/readout";
 import type { View } from "./ui/view";
 
@@ -89,7 +89,7 @@ export class Measurement {
     this.readout.take(done.events, done.tS, done.faces.map((face) => face.id));
     const { shown } = this.readout;
     view.show(shown);
-    view.overlay.draw(done.width, done.height, done.faces, view.mask.checked, view.tone(shown.mood));
+    view.overlay.draw(done.width, done.height, done.faces, view.mask.checked, view.tone(shown.state));
     if (done.preview) view.plots.showWave(done.preview);
     if (done.events.some((event) => event.kind === "face" && (event.change === "lost" || event.change === "ended"))) view.plots.clearNow();
     this.pace(done);

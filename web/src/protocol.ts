@@ -1,6 +1,6 @@
 /** What the page and its worker say to each other. */
 
-import type { Event } from "./pipeline/result";
+import type { Event } from "./session/results";
 import type { Box, Waveform } from "./types";
 
 /** Raw pixels, for browsers without transferable frames and for tests; (H,W,4) u8. */

@@ -47,7 +47,7 @@ export interface Quality {
   readonly support: number;
   readonly agreement: number;
   readonly visible_db: number;
-  readonly lamp: number;
+  readonly background_coherence: number;
   readonly red: number;
 }
 

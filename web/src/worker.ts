@@ -1,14 +1,14 @@
 /** The worker: owns the networks and the session, takes one frame at a time. */
 
-import { Detector } from "./face/detect";
+import { Detector } from "./face/detector";
 import { ModelFiles } from "./infer/files";
 import { openNetwork } from "./infer/onnx";
 import { stopwatch, YuNet } from "./infer/runtime";
-import { type Calibration, read } from "./pipeline/calibrated";
-import { SessionConfig } from "./pipeline/config";
-import type { PulseModel } from "./pipeline/model";
-import type { Person } from "./pipeline/person";
-import { Session } from "./pipeline/session";
+import { type Calibration, read } from "./session/calibration";
+import { SessionConfig } from "./session/config";
+import type { PulseModel } from "./session/pulseModel";
+import type { FaceState } from "./session/faceState";
+import { Session } from "./session/session";
 import type { FromWorker, SeenFace, ToWorker } from "./protocol";
 import { Grabber } from "./capture/grabber";
 
@@ -59,7 +59,7 @@ async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Pro
   if (!session) return;
   stopwatch.take();
   const events = await session.push(pixels, tS);
-  const present = session.present.filter((person) => person.announced);
+  const present = session.present.filter((faceState) => faceState.announced);
   const due = tS - previewedS >= PREVIEW_EVERY_S || tS < previewedS;
   const preview = due && present.length > 0 ? present[0].preview(PREVIEW_S) : null;
   if (preview) previewedS = tS;
@@ -69,11 +69,11 @@ async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Pro
   });
 }
 
-function seen(person: Person): SeenFace {
-  const { side, weights } = person.looked;
+function seen(faceState: FaceState): SeenFace {
+  const { side, weights } = faceState.attention;
   const low = weights.reduce((lowest, weight) => Math.min(lowest, weight), Infinity);
   const span = Math.max(weights.reduce((highest, weight) => Math.max(highest, weight), 0) - low, 1e-9);
-  return { id: person.track.id, box: person.meter.box, size: side, mask: Uint8Array.from(weights, (w) => (255 * (w - low)) / span) };
+  return { id: faceState.track.id, box: faceState.sampler.box, size: side, mask: Uint8Array.from(weights, (w) => (255 * (w - low)) / span) };
 }
 
 async function finish(): Promise<void> {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { AreaCrop, square } from "../src/face/crop";
-import { decimate, decode, STRIDES, withoutDoubles } from "../src/face/detect";
-import { backgroundMean, backgroundPoints, skinWeights } from "../src/face/skin";
-import { Tracker } from "../src/face/track";
-import { displaced } from "../src/pipeline/meter";
+import { decimate, decode, STRIDES, withoutDoubles } from "../src/face/detector";
+import { backgroundMean, backgroundPoints, skinWeights } from "../src/face/skinMask";
+import { Tracker } from "../src/face/tracker";
+import { displaced } from "../src/session/skinSampler";
 import { expectClose, floats, goldens, picture } from "./goldens";
 
 describe("Python and the page agree on", () => {

@@ -1,14 +1,14 @@
 /** The same little film through Python's session and through the page's. */
 
 import { describe, expect, it } from "vitest";
-import type { Detection, Detector } from "../src/face/detect";
-import { read } from "../src/pipeline/calibrated";
-import { SessionConfig } from "../src/pipeline/config";
-import { csvText, document as toDocument } from "../src/pipeline/document";
-import type { PulseModel } from "../src/pipeline/model";
-import { Collector } from "../src/pipeline/offline";
-import type { Event, WindowResult } from "../src/pipeline/result";
-import { Session } from "../src/pipeline/session";
+import type { Detection, Detector } from "../src/face/detector";
+import { read } from "../src/session/calibration";
+import { SessionConfig } from "../src/session/config";
+import { csvText, document as toDocument } from "../src/session/document";
+import type { PulseModel } from "../src/session/pulseModel";
+import { Collector } from "../src/session/offline";
+import type { Event, WindowResult } from "../src/session/results";
+import { Session } from "../src/session/session";
 import { isEstimate, type Picture, type Point } from "../src/types";
 import { expectClose, goldens } from "./goldens";
 

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { fft, irfft, rfft } from "../src/signal/fft";
 import { bandpass, fastLength, removeLine } from "../src/signal/filters";
 import { hrv } from "../src/signal/hrv";
-import { beatJitterS } from "../src/signal/jitter";
+import { beatJitterS } from "../src/signal/beatJitter";
 import { beatBpm, findBeats, jointBpm, type Peak, spectralPeak, spectrum } from "../src/signal/rate";
 import { bridge, toUniform } from "../src/signal/resample";
-import { RateTracker, type Tracked } from "../src/signal/track";
+import { RateTracker, type Tracked } from "../src/signal/rateTracking";
 import { expectClose, flags, floats, goldens } from "./goldens";
 
 describe("the Fourier transform", () => {

@@ -1,6 +1,6 @@
 /** An exported network in a stream; the twin of infer/onnx.py. */
 
-import type { PulseModel } from "../pipeline/model";
+import type { PulseModel } from "../session/pulseModel";
 import { type ModelFiles, verify } from "./files";
 import { INPUT, type Manifest, MASK, NEXT, readManifest, WAVE } from "./manifest";
 import { openSession, ort, stopwatch } from "./runtime";
@@ -29,8 +29,8 @@ export class StepModel implements PulseModel {
   readonly fps: number;
   readonly size: number;
   readonly delayFrames: number;
-  /** Where the network looked in the newest picture: (side,side), or null before the first. */
-  looked: { readonly side: number; readonly weights: Float32Array } | null = null;
+  /** Where the network attends in the newest picture: (side,side), or null before the first. */
+  attention: { readonly side: number; readonly weights: Float32Array } | null = null;
   private state: Record<string, ort.Tensor>;
 
   constructor(readonly manifest: Manifest, private readonly session: ort.InferenceSession) {
@@ -66,6 +66,6 @@ export class StepModel implements PulseModel {
     const newest = masks.subarray(masks.length - count * cells);
     const weights = new Float32Array(cells);
     newest.forEach((weight, i) => (weights[i % cells] += weight));
-    this.looked = { side, weights };
+    this.attention = { side, weights };
   }
 }

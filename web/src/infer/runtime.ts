@@ -2,7 +2,7 @@
 
 import * as ort from "onnxruntime-web/wasm";
 import wasmUrl from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
-import type { DetectorNetwork } from "../face/detect";
+import type { DetectorNetwork } from "../face/detector";
 
 ort.env.wasm.numThreads = 1;
 ort.env.wasm.wasmPaths = { wasm: new URL(wasmUrl, self.location.href).href };

@@ -23,8 +23,8 @@ export function visibleDb(trace: RgbTrace, bpm: number): number {
   return decibel(spec.at(bpm / 60), beside(spec, bpm / 60));
 }
 
-/** How much of the skin's line at `bpm` the background shows in step with it, 0 to 2: about 1 for a lamp. */
-export function lamp(skin: RgbTrace, background: RgbTrace, bpm: number): number {
+/** How much of the skin's line at `bpm` the background shows in step with it, 0 to 2: about 1 for a changing light. */
+export function backgroundCoherence(skin: RgbTrace, background: RgbTrace, bpm: number): number {
   return inStep(relativePhasors(background, bpm), relativePhasors(skin, bpm), 0);
 }
 

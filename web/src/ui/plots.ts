@@ -2,9 +2,9 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { GRID_BPM } from "../signal/track";
+import { GRID_BPM } from "../signal/rateTracking";
 import { isEstimate, type Waveform } from "../types";
-import type { WindowResult } from "../pipeline/result";
+import type { WindowResult } from "../session/results";
 import { clock } from "./words";
 
 const TREND_POINTS = 1800; // half an hour at one window per second

@@ -1,13 +1,13 @@
 /** From events to what is shown: a number, or an honest none. Nothing here touches the document. */
 
-import type { Event, WindowResult } from "../pipeline/result";
+import type { Event, WindowResult } from "../session/results";
 import { isEstimate, type Reason } from "../types";
 import { ADVICE, hint } from "./words";
 
-export type Mood = "idle" | "loading" | "searching" | "measuring" | "steady" | "unsure" | "none";
+export type LiveState = "idle" | "loading" | "searching" | "measuring" | "steady" | "unsure" | "none";
 
 export interface Shown {
-  readonly mood: Mood;
+  readonly state: LiveState;
   readonly label: string; // the state in one or two words
   readonly bpm: number | null;
   readonly low: number | null;
@@ -18,8 +18,8 @@ export interface Shown {
 }
 
 /** A state without a number. */
-export const note = (mood: Mood, label: string, guidance: string, reason?: Reason): Shown =>
-  ({ mood, label, guidance, reason, bpm: null, low: null, high: null, share: 0 });
+export const note = (state: LiveState, label: string, guidance: string, reason?: Reason): Shown =>
+  ({ state, label, guidance, reason, bpm: null, low: null, high: null, share: 0 });
 
 const STEADY_WINDOWS = 3; // so many readings in a row …
 const STEADY_BPM = 5; // … that agree within this are a steady rate
@@ -62,7 +62,7 @@ export class Readout {
     if (!isEstimate(reading)) return { ...note("none", "no reading", ADVICE[reading.reason], reading.reason), share: reading.pOk };
     const steady = this.isSteady();
     return {
-      mood: steady ? "steady" : "unsure",
+      state: steady ? "steady" : "unsure",
       label: steady ? "steady" : "unsure",
       bpm: reading.bpm, low: reading.low, high: reading.high, share: reading.pOk,
       guidance: hint(quality) ?? (steady ? "Steady reading. Stay as you are." : "Settling. Hold still for a few more seconds."),
@@ -89,9 +89,9 @@ export class Readout {
 }
 
 /** The same in words for those who listen: a voice need not read every second, so the number is rounded while it moves. */
-export function spoken({ mood, label, bpm, guidance }: Shown): string {
-  if (mood === "measuring") return "Measuring. Hold still.";
-  if (bpm === null || mood === "unsure") return `${label}. ${guidance}`;
+export function spoken({ state, label, bpm, guidance }: Shown): string {
+  if (state === "measuring") return "Measuring. Hold still.";
+  if (bpm === null || state === "unsure") return `${label}. ${guidance}`;
   if (label !== "steady") return `${label}: ${Math.round(bpm)} beats per minute. ${guidance}`;
   return `Steady at ${Math.round(bpm / 5) * 5} beats per minute, roughly.`;
 }

@@ -1,7 +1,7 @@
 /** The report of a dropped video, as elements of the page. */
 
-import type { Result } from "../pipeline/document";
-import type { FaceResult } from "../pipeline/offline";
+import type { Result } from "../session/document";
+import type { FaceResult } from "../session/offline";
 import { isEstimate } from "../types";
 import { ADVICE, clock, sureness } from "./words";
 

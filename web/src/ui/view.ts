@@ -1,6 +1,6 @@
 /** The document: finds its elements, shows what it is told, and reports what the person does. */
 
-import type { Result } from "../pipeline/document";
+import type { Result } from "../session/document";
 import type { CameraChoice } from "../capture/camera";
 import { Overlay } from "./overlay";
 import { Plots } from "./plots";
@@ -33,7 +33,7 @@ export class View {
 
   show(shown: Shown): void {
     const reading = $("reading");
-    reading.dataset.state = shown.mood;
+    reading.dataset.state = shown.state;
     reading.dataset.reason = shown.reason ?? "";
     $("state").textContent = shown.label;
     $("bpm").textContent = shown.bpm === null ? "––" : String(Math.round(shown.bpm));
@@ -46,8 +46,8 @@ export class View {
     if (words !== this.announced) $("announce").textContent = this.announced = words;
   }
 
-  tone(mood: Shown["mood"]): string {
-    const name = mood === "steady" ? "--steady" : mood === "unsure" || mood === "measuring" ? "--unsure" : "--none";
+  tone(state: Shown["state"]): string {
+    const name = state === "steady" ? "--steady" : state === "unsure" || state === "measuring" ? "--unsure" : "--none";
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 

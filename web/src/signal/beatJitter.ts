@@ -1,4 +1,4 @@
-/** How exactly beats can be timed in a noisy wave: σ = √(∫ S (2πf)² df) / |x″|; the twin of signal/jitter.py. */
+/** How exactly beats can be timed in a noisy wave: σ = √(∫ S (2πf)² df) / |x″|; the twin of signal/beat_jitter.py. */
 
 import type { Waveform } from "../types";
 import { all, clip, median, rint } from "./arrays";

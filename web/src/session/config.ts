@@ -1,9 +1,9 @@
-/** The choices of a session; the twin of pipeline/config.py. */
+/** The choices of a session; the twin of session/config.py. */
 
 import { CROP_PX } from "../face/crop";
 import { rint } from "../signal/arrays";
-import type { Calibration } from "./calibrated";
-import type { PulseModel } from "./model";
+import type { Calibration } from "./calibration";
+import type { PulseModel } from "./pulseModel";
 
 const SPARE_S = 2; // kept beyond window and step, for late answers
 

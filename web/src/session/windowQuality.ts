@@ -1,17 +1,17 @@
-/** What one window shows before anyone decides; the twin of pipeline/assess.py. */
+/** What one window shows before the gate; the twin of session/window_quality.py. */
 
 import * as chrom from "../methods/chrom";
 import * as pos from "../methods/pos";
 import { any, column, median } from "../signal/arrays";
-import { withoutMotion } from "../signal/motion";
-import { colourfulness, inPhase, lamp, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
+import { withoutMotion } from "../signal/motionRemoval";
+import { backgroundCoherence, colourfulness, inPhase, pulsation, red, sharedLine, visibleDb } from "../signal/quality";
 import { type Peak, spectralPeak } from "../signal/rate";
-import type { Tracked } from "../signal/track";
+import type { Tracked } from "../signal/rateTracking";
 import type { Quality, RgbTrace, Waveform } from "../types";
 
 // A face that sways by this share of its width at the pulse's rate can fake the whole line.
 const SWAY_FULL_SCALE = 0.01;
-const UNKNOWN_LAMP = 0.3; // where faces fill the picture: neither a lamp nor its absence is seen
+const UNKNOWN_COHERENCE = 0.3; // where faces fill the picture: the coherence is unknown
 
 /** Everything known about one face during one window; all signals share the clock of `skin`. */
 export interface Window {
@@ -30,7 +30,7 @@ export interface Window {
 /** The window's line, refined near the tracked rate if there is one, and its quality. */
 export function assess(window: Window, tracked: Tracked | null): { peak: Peak | null; quality: Quality } {
   const peak = any(window.wave.valid) ? spectralPeak(window.wave, tracked?.bpm) : null;
-  const bpm = peak?.bpm ?? 72; // features stay defined; decide() refuses a missing peak
+  const bpm = peak?.bpm ?? 72; // features stay defined; gate() refuses a missing peak
   const amplitude = pulsation(window.skin, bpm);
   const colour = meanColour(window.skin);
   const quality: Quality = {
@@ -48,7 +48,7 @@ export function assess(window: Window, tracked: Tracked | null): { peak: Peak | 
     support: tracked?.support ?? 0,
     agreement: agreement(window, bpm),
     visible_db: visibleDb(window.skin, bpm),
-    lamp: light(window, bpm),
+    background_coherence: coherence(window, bpm),
     red: red(window.skin, bpm),
   };
   return { peak, quality };
@@ -68,9 +68,9 @@ function background(window: Window, bpm: number, amplitude: number): number {
   return line * inPhase(window.skin, trace, bpm);
 }
 
-function light(window: Window, bpm: number): number {
-  if (window.background === null || !any(window.background.valid)) return UNKNOWN_LAMP;
-  return lamp(window.skin, window.background, bpm);
+function coherence(window: Window, bpm: number): number {
+  if (window.background === null || !any(window.background.valid)) return UNKNOWN_COHERENCE;
+  return backgroundCoherence(window.skin, window.background, bpm);
 }
 
 function motion(window: Window, bpm: number): number {

@@ -1,8 +1,8 @@
-/** A result as a document (JSON) and as rows (CSV), in the form of `phase measure`; the twin of pipeline/document.py. */
+/** A result as a document (JSON) and as rows (CSV), in the form of `phase measure`; the twin of report/document.py. */
 
 import { isEstimate, type Reading } from "../types";
 import type { FaceResult } from "./offline";
-import type { WindowResult } from "./result";
+import type { WindowResult } from "./results";
 
 const CSV_COLUMNS = ["video", "face", "start_s", "end_s", "bpm", "low", "high", "p_ok", "snr_db", "reason"] as const;
 

@@ -1,4 +1,4 @@
-/** Taking motion out of a wave: what the face's path explains of it is not the heart; the twin of signal/motion.py. */
+/** Taking motion out of a wave: what the face's path explains of it is not the heart; the twin of signal/motion_removal.py. */
 
 import type { Waveform } from "../types";
 import { column, sum } from "./arrays";

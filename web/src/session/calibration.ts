@@ -1,4 +1,4 @@
-/** The numbers of the gate, from the data files that `phase calibrate` wrote; the twin of pipeline/calibrated.py. */
+/** The numbers of the gate, from the data files that `phase calibrate` wrote; the twin of session/calibration.py. */
 
 /** One term of the logistic model: weight · (clip(x, low, high) − mean) / std. */
 export interface Feature {

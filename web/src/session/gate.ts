@@ -1,9 +1,9 @@
-/** The only gate: what is known about a window → a heart rate, or the reason; the twin of pipeline/decide.py. */
+/** The only gate: what is known about a window → a heart rate, or the reason; the twin of session/gate.py. */
 
 import { clip } from "../signal/arrays";
 import { BAND_HZ, type Peak } from "../signal/rate";
 import type { Quality, Reading, Reason } from "../types";
-import type { Calibration } from "./calibrated";
+import type { Calibration } from "./calibration";
 
 const PLAIN_AMPLITUDE = 5e-4; // a skin that changes by this share is no photo; more says nothing of blood
 const BLOOD_RED = 0.43; // red over green of the blood-volume signature of de Haan and van Leest (2014)
@@ -21,13 +21,13 @@ export function features(peak: Peak, quality: Quality): Record<string, number> {
     support: quality.support,
     agreement: quality.agreement,
     visible_db: quality.visible_db,
-    lamp: quality.lamp,
+    background_coherence: quality.background_coherence,
     off_colour: offColour(quality),
   };
 }
 
 /** An estimate when the window can be believed, otherwise the reason why not. `sureS`: when this face was last sure. */
-export function decide(
+export function gate(
   peak: Peak | null, quality: Quality, startS: number, endS: number, calibration: Calibration, gated = true,
   sureS: number | null = null,
 ): Reading {

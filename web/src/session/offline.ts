@@ -1,11 +1,11 @@
-/** From a session's events to one result per face; the twin of the collecting half of pipeline/offline.py. */
+/** From a session's events to one result per face; the twin of the collecting half of measurement/offline.py. */
 
 import { interp, median, sum } from "../signal/arrays";
 import { hrv, type Hrv } from "../signal/hrv";
-import { beatJitterS } from "../signal/jitter";
+import { beatJitterS } from "../signal/beatJitter";
 import { findBeats } from "../signal/rate";
 import { type Estimate, isEstimate, type NoReading, type Reading, type Reason, type Waveform } from "../types";
-import type { Event, WindowResult } from "./result";
+import type { Event, WindowResult } from "./results";
 
 const MIN_SEEN_S = 2; // a face that was seen for less is reported only when there is no other
 

@@ -1,7 +1,7 @@
-/** Follow faces from picture to picture; the twin of face/track.py. Tracks are never spliced. */
+/** Follow faces from picture to picture; the twin of face/tracker.py. Tracks are never spliced. */
 
 import type { Box, Point } from "../types";
-import { type Detection, overlap } from "./detect";
+import { type Detection, overlap } from "./detector";
 
 export const LOST_AFTER_S = 1; // not seen for so long: the face is gone
 const FORGET_AFTER_S = 10; // a face that comes back later than this is a new one
@@ -88,7 +88,7 @@ export interface Changes {
 export class Tracker {
   tracks: Track[] = []; // in order of birth, lost ones included until they are forgotten
   nextId = 0;
-  private lookedS = -Infinity;
+  private detectedS = -Infinity;
 
   constructor(readonly maxTracks = MAX_TRACKS) {}
 
@@ -101,14 +101,14 @@ export class Tracker {
   due(tS: number, shift = 0): boolean {
     const present = this.present;
     let intervalS = present.length > 0 ? STILL_INTERVAL_S : EMPTY_INTERVAL_S;
-    if (present.some((track) => track.seenS < this.lookedS)) intervalS = MISSED_INTERVAL_S;
+    if (present.some((track) => track.seenS < this.detectedS)) intervalS = MISSED_INTERVAL_S;
     else if (shift > DEAD_ZONE || present.some((track) => !track.confirmed || tS - track.movedS < MOVED_RECENTLY_S)) intervalS = MOVING_INTERVAL_S;
-    return tS - this.lookedS >= intervalS - 1e-6;
+    return tS - this.detectedS >= intervalS - 1e-6;
   }
 
   /** Give the detections of the picture at `tS` to the tracks they belong to. */
   update(tS: number, detections: readonly Detection[]): Changes {
-    this.lookedS = tS;
+    this.detectedS = tS;
     const ended = this.forget(tS);
     const found = withoutNested(detections);
     const claims = found.map((one) => this.present.filter((track) => mayBe(track, one, tS)));

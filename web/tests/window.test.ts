@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import * as chrom from "../src/methods/chrom";
 import * as pos from "../src/methods/pos";
-import { assess, type Window } from "../src/pipeline/assess";
-import { read } from "../src/pipeline/calibrated";
-import { decide } from "../src/pipeline/decide";
-import { withoutMotion } from "../src/signal/motion";
+import { assess, type Window } from "../src/session/windowQuality";
+import { read } from "../src/session/calibration";
+import { gate } from "../src/session/gate";
+import { withoutMotion } from "../src/signal/motionRemoval";
 import { pulsation } from "../src/signal/quality";
 import { isEstimate, type Reading } from "../src/types";
 import { expectClose, flags, floats, goldens } from "./goldens";
@@ -30,11 +30,11 @@ describe("Python and the page agree on", () => {
       expect(quality[name as keyof typeof quality], name).toBeCloseTo(value as number, 6);
     const calibration = read(g.calibration, "goldens");
     const endS = 3 + wave.values.length / 30;
-    expectReading(decide(peak, quality, 3, endS, calibration), g.reading);
-    expectReading(decide(peak, quality, 3, endS, calibration, false), g.ungated);
+    expectReading(gate(peak, quality, 3, endS, calibration), g.reading);
+    expectReading(gate(peak, quality, 3, endS, calibration, false), g.ungated);
     const sureS = endS - calibration.memory_s;
-    expectReading(decide(peak, quality, 3, endS, calibration, true, sureS), g.alive);
-    expectReading(decide(peak, quality, 3, endS, calibration, true, sureS - 0.1), g.forgotten);
+    expectReading(gate(peak, quality, 3, endS, calibration, true, sureS), g.alive);
+    expectReading(gate(peak, quality, 3, endS, calibration, true, sureS - 0.1), g.forgotten);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Find faces with YuNet; the twin of face/detect.py. The network itself is run by whoever owns the session. */
+/** Find faces with YuNet; the twin of face/detector.py. The network itself is run by whoever owns the session. */
 
 import { rint } from "../signal/arrays";
 import type { Box, Picture, Point } from "../types";

@@ -1,4 +1,4 @@
-/** From irregular frames onto one uniform clock, frame by frame, with a bounded memory; the twin of pipeline/clock.py. */
+/** From irregular frames onto one uniform clock, frame by frame, with a bounded memory; the twin of session/clock.py. */
 
 import { clip } from "../signal/arrays";
 

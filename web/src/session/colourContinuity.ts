@@ -1,6 +1,6 @@
-/** Colours that go on without a step when the region they are taken from changes; the twin of pipeline/seam.py. */
+/** Colours that go on without a step when the region they are taken from changes; the twin of session/colour_continuity.py. */
 
-import { backgroundMean, backgroundPoints } from "../face/skin";
+import { backgroundMean, backgroundPoints } from "../face/skinMask";
 import { clip } from "../signal/arrays";
 import type { Box, Picture } from "../types";
 
@@ -10,7 +10,7 @@ const LIMIT = 1.5; // regions that differ by more than this factor are not joine
 export type Colour = [number, number, number];
 
 /** The scale of a colour trace since its region last changed. */
-export class Seam {
+export class ColourContinuity {
   private gain: Colour = [1, 1, 1];
 
   constructor(private lastS: number) {}
@@ -33,18 +33,18 @@ export class Seam {
 /** The mean colour away from all faces, frame by frame. */
 export class Background {
   private points: Int32Array = new Int32Array(0);
-  private seam = new Seam(0);
+  private continuity = new ColourContinuity(0);
 
   /** The faces of this frame are where the background is not. */
   place(frame: Picture, faces: readonly Box[], tS: number): void {
     const before = this.points;
     this.points = backgroundPoints(frame.width, frame.height, faces);
-    if (before.length === 0 || this.points.length === 0) this.seam = new Seam(tS);
-    else this.seam.join(backgroundMean(frame, before), backgroundMean(frame, this.points));
+    if (before.length === 0 || this.points.length === 0) this.continuity = new ColourContinuity(tS);
+    else this.continuity.join(backgroundMean(frame, before), backgroundMean(frame, this.points));
   }
 
   /** Its colour in this frame; null when faces fill the picture or nobody was placed yet. */
   measure(frame: Picture, tS: number): Colour | null {
-    return this.points.length > 0 ? this.seam.scale(backgroundMean(frame, this.points), tS) : null;
+    return this.points.length > 0 ? this.continuity.scale(backgroundMean(frame, this.points), tS) : null;
   }
 }

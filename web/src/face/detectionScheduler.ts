@@ -1,18 +1,18 @@
-/** Where to look for faces, and how closely; the twin of pipeline/lookout.py. */
+/** When to run the detector, and at which scale; the twin of face/detection_scheduler.py. */
 
-import { type Detection, type Detector, LONG_SIDE_PX, overlap } from "../face/detect";
-import type { Tracker } from "../face/track";
+import { type Detection, type Detector, LONG_SIDE_PX, overlap } from "./detector";
+import type { Tracker } from "./tracker";
 import { clip, rint } from "../signal/arrays";
 import type { Picture } from "../types";
 
-const RESCAN_S = 2; // between wide looks for newcomers
+const RESCAN_S = 2; // between detections at full width, which find new faces
 const SEARCH_S = 2; // between close searches while nobody is in the picture
 const WORKING_FACE_PX = 32; // a known face is followed at about this width …
 const WORKING_RANGE_PX = [24, 60] as const; // … and the scale is kept while it stays within these
 const SMALLEST_SIDE_PX = 96;
 
 /** Runs the detector at the cheapest scale that will do. Boxes of one face come from one scale. */
-export class Lookout {
+export class DetectionScheduler {
   private sidePx: number = LONG_SIDE_PX;
   private scannedS = -Infinity;
   private searchedS = -Infinity;
@@ -20,7 +20,7 @@ export class Lookout {
   constructor(private readonly detector: Detector) {}
 
   /** The faces in this picture. */
-  async look(frame: Picture, tS: number, tracker: Tracker): Promise<Detection[]> {
+  async detect(frame: Picture, tS: number, tracker: Tracker): Promise<Detection[]> {
     const known = tracker.present;
     if (known.length === 0) return this.search(frame, tS);
     this.chooseScale(frame, Math.min(...known.map((track) => track.box[2])));

@@ -1,14 +1,14 @@
-/** The measurement itself, frame by frame; the twin of pipeline/session.py. It remembers one window and nothing more. */
+/** The measurement itself, frame by frame; the twin of session/session.py. It remembers one window and nothing more. */
 
-import type { Detector } from "../face/detect";
-import { type Changes, type Track, Tracker } from "../face/track";
+import type { Detector } from "../face/detector";
+import { type Changes, type Track, Tracker } from "../face/tracker";
 import type { Picture } from "../types";
 import { Clock, type Step } from "./clock";
 import type { SessionConfig } from "./config";
-import { Lookout } from "./lookout";
-import { Person } from "./person";
-import type { Event } from "./result";
-import { Background } from "./seam";
+import { DetectionScheduler } from "../face/detectionScheduler";
+import { FaceState } from "./faceState";
+import type { Event } from "./results";
+import { Background } from "./colourContinuity";
 
 const BREAK_S = 60; // after a longer pause between two frames everything starts anew
 
@@ -17,9 +17,9 @@ export class Session {
   frameCount = 0;
   lateFrames = 0; // frames that were not later than the one before, left out
   faceSeen = false; // whether any face was ever found
-  private readonly lookout: Lookout;
+  private readonly scheduler: DetectionScheduler;
   private tracker = new Tracker();
-  private people = new Map<number, Person>();
+  private faceStates = new Map<number, FaceState>();
   private main: number | null = null;
   private background = new Background();
   private shape = "";
@@ -27,7 +27,7 @@ export class Session {
   private nextStop: number;
 
   constructor(private readonly config: SessionConfig, detector: Detector) {
-    this.lookout = new Lookout(detector);
+    this.scheduler = new DetectionScheduler(detector);
     this.clock = this.newClock();
     this.nextStop = config.windowTicks;
   }
@@ -43,15 +43,15 @@ export class Session {
     if (shape !== this.shape || tS - this.clock.lastS > BREAK_S) events.push(...(await this.startAnew(shape)));
     this.frameCount += 1;
     const step = this.clock.advance(tS);
-    const shift = Math.max(0, ...this.present.map((person) => person.meter.shift));
+    const shift = Math.max(0, ...this.present.map((faceState) => faceState.sampler.shift));
     if (this.tracker.due(tS, shift)) {
-      const detections = await this.lookout.look(frame, tS, this.tracker);
+      const detections = await this.scheduler.detect(frame, tS, this.tracker);
       events.push(...(await this.take(this.tracker.update(tS, detections), frame, tS, step)));
     }
-    const background = this.people.size > 0 ? this.background.measure(frame, tS) : null;
-    for (const person of this.people.values()) {
-      if (person.track.lost) await person.absent(step);
-      else await person.frame(frame, tS, step, background);
+    const background = this.faceStates.size > 0 ? this.background.measure(frame, tS) : null;
+    for (const faceState of this.faceStates.values()) {
+      if (faceState.track.lost) await faceState.absent(step);
+      else await faceState.frame(frame, tS, step, background);
     }
     events.push(...(await this.windows()));
     return events;
@@ -59,16 +59,16 @@ export class Session {
 
   /** End the measurement: what is still open is closed, and a short clip gets its one window. */
   async finish(): Promise<Event[]> {
-    for (const person of this.people.values()) await person.flush();
+    for (const faceState of this.faceStates.values()) await faceState.flush();
     const events = await this.windows(true);
-    for (const person of this.people.values()) events.push(...(await this.close(person)));
-    this.people.clear();
+    for (const faceState of this.faceStates.values()) events.push(...(await this.close(faceState)));
+    this.faceStates.clear();
     return events;
   }
 
   /** The people who are in the picture now. */
-  get present(): Person[] {
-    return [...this.people.values()].filter((person) => !person.track.lost);
+  get present(): FaceState[] {
+    return [...this.faceStates.values()].filter((faceState) => !faceState.track.lost);
   }
 
   private newClock(): Clock {
@@ -93,32 +93,32 @@ export class Session {
   private async take(changes: Changes, frame: Picture, tS: number, step: Step): Promise<Event[]> {
     const events: Event[] = [];
     for (const track of changes.ended) {
-      const person = this.people.get(track.id);
-      if (!person) continue;
-      this.people.delete(track.id);
-      events.push(...(await this.close(person)));
-      if (person.announced) events.push({ kind: "face", face: track.id, tS, change: "ended" });
+      const faceState = this.faceStates.get(track.id);
+      if (!faceState) continue;
+      this.faceStates.delete(track.id);
+      events.push(...(await this.close(faceState)));
+      if (faceState.announced) events.push({ kind: "face", face: track.id, tS, change: "ended" });
     }
     for (const track of changes.lost) {
-      const person = this.people.get(track.id);
-      if (!person) continue;
-      person.lose(track.seenS);
+      const faceState = this.faceStates.get(track.id);
+      if (!faceState) continue;
+      faceState.lose(track.seenS);
       events.push({ kind: "face", face: track.id, tS, change: "lost" });
     }
     for (const track of changes.foundAgain) {
-      const person = this.people.get(track.id);
-      if (!person) continue;
-      person.jump(frame);
+      const faceState = this.faceStates.get(track.id);
+      if (!faceState) continue;
+      faceState.jump(frame);
       events.push({ kind: "face", face: track.id, tS, change: "returned" });
     }
     for (const track of this.wanted()) {
-      let person = this.people.get(track.id);
-      if (!person) {
-        person = new Person(track, frame, this.clock, step.first, this.config);
-        this.people.set(track.id, person);
-      } else if (track.seenS === tS && !changes.foundAgain.includes(track)) person.meter.look(track, frame);
-      if (track.confirmed && !person.announced) {
-        person.announced = this.faceSeen = true;
+      let faceState = this.faceStates.get(track.id);
+      if (!faceState) {
+        faceState = new FaceState(track, frame, this.clock, step.first, this.config);
+        this.faceStates.set(track.id, faceState);
+      } else if (track.seenS === tS && !changes.foundAgain.includes(track)) faceState.sampler.updateMask(track, frame);
+      if (track.confirmed && !faceState.announced) {
+        faceState.announced = this.faceSeen = true;
         events.push({ kind: "face", face: track.id, tS, change: "appeared" });
       }
     }
@@ -145,9 +145,9 @@ export class Session {
     const late = final ? 0 : this.config.delayTicks;
     while (this.clock.count >= this.nextStop + late) {
       const first = this.nextStop - this.config.windowTicks;
-      for (const person of this.people.values()) {
-        events.push(...(await person.window(first, this.nextStop)));
-        events.push(...person.piece(first + this.config.stepTicks));
+      for (const faceState of this.faceStates.values()) {
+        events.push(...(await faceState.window(first, this.nextStop)));
+        events.push(...faceState.piece(first + this.config.stepTicks));
       }
       this.nextStop += this.config.stepTicks;
     }
@@ -155,13 +155,13 @@ export class Session {
   }
 
   /** The last words of a face that is no longer followed. */
-  private async close(person: Person): Promise<Event[]> {
+  private async close(faceState: FaceState): Promise<Event[]> {
     const events: Event[] = [];
-    if (!person.track.confirmed) return events;
+    if (!faceState.track.confirmed) return events;
     const stop = this.clock.count;
-    const first = Math.max(person.firstTick, stop - this.config.windowTicks);
-    if (person.windows === 0) events.push(...(await person.window(first, stop)));
-    else await person.completeWave(first, stop);
-    return [...events, ...person.piece(stop)];
+    const first = Math.max(faceState.firstTick, stop - this.config.windowTicks);
+    if (faceState.windows === 0) events.push(...(await faceState.window(first, stop)));
+    else await faceState.completeWave(first, stop);
+    return [...events, ...faceState.piece(stop)];
   }
 }

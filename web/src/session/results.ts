@@ -1,4 +1,4 @@
-/** What a session tells while it runs; the twin of pipeline/result.py. */
+/** What a session tells while it runs; the twin of session/results.py. */
 
 import type { Peak } from "../signal/rate";
 import type { Quality, Reading, Waveform } from "../types";

@@ -1,4 +1,4 @@
-/** A crop that goes with its face in every frame; the twin of face/follow.py. */
+/** A crop that goes with its face in every frame; the twin of face/registration.py. */
 
 import { clip, rint } from "../signal/arrays";
 import { solve } from "../signal/solve";
@@ -26,7 +26,7 @@ interface Square {
  * The crop of one face: a reference picture, how far the face has moved since, and the square that goes along.
  * `see` every frame, and `place` the crop anew when the detector found the face elsewhere.
  */
-export class Follower {
+export class FaceRegistration {
   picture!: Float32Array; // (S,S,3) of the frame that was seen last
   shift: Pair = [0, 0]; // of the face in `picture` against the reference, in cells
   private ahead: Pair = [0, 0]; // how far the crop went along since the box was placed, in cells

@@ -1,35 +1,35 @@
-/** What one face shows in one frame: the colour of its skin, and how far it has moved; the twin of pipeline/meter.py. */
+/** What one face shows in one frame: the colour of its skin, and how far it has moved; the twin of session/skin_sampler.py. */
 
 import { AreaCrop, CROP_PX, square } from "../face/crop";
-import { Follower, type Pair } from "../face/follow";
-import { skinWeights } from "../face/skin";
-import type { Track } from "../face/track";
+import { FaceRegistration, type Pair } from "../face/registration";
+import { skinWeights } from "../face/skinMask";
+import type { Track } from "../face/tracker";
 import { rint, sum } from "../signal/arrays";
 import type { Box, Picture } from "../types";
-import { type Colour, Seam } from "./seam";
+import { type Colour, ColourContinuity } from "./colourContinuity";
 
 export const COLUMNS = ["red", "green", "blue", "x", "y", "face_px", "clipped"] as const;
 
-const MASK_EVERY = 4; // looks between two corrections of the skin weights of a face that keeps still
+const MASK_EVERY = 4; // detections between two corrections of the skin weights of a face that keeps still
 const MASK_MEMORY = 0.5; // how much of the old weights stays at each correction
 const FULL = 248; // a cell this bright in any channel is clipped
 const CLIP_EVERY = 8; // frames between two counts of clipped cells
 
-/** Measures one track in every frame; holds a follower and weights, nothing that grows. */
-export class Meter {
-  private readonly follower: Follower;
+/** Measures one track in every frame; holds a registration and weights, nothing that grows. */
+export class SkinSampler {
+  private readonly registration: FaceRegistration;
   private weights: Float32Array; // (S,S), where the face was in the reference picture
   private face: Box;
-  private readonly seam: Seam;
+  private readonly continuity: ColourContinuity;
   private place: Pair = [0, 0]; // of the face at the reference picture, in face widths
   private clipped = 0;
   private frames = 0;
-  private looks = 0;
+  private detections = 0;
 
   constructor(track: Track, frame: Picture, readonly size: number = CROP_PX) {
-    this.seam = new Seam(track.seenS);
+    this.continuity = new ColourContinuity(track.seenS);
     this.face = track.box;
-    this.follower = new Follower(square(track.box), size, frame, track.seenS);
+    this.registration = new FaceRegistration(square(track.box), size, frame, track.seenS);
     this.weights = this.fresh(track);
   }
 
@@ -40,38 +40,38 @@ export class Meter {
 
   /** The square that goes with the face. */
   get box(): Box {
-    return this.follower.along;
+    return this.registration.along;
   }
 
   /** The weights of the skin within that square, (S,S), sum 1. */
   get skin(): Float32Array {
-    return displaced(this.weights, this.size, this.follower.offCentre);
+    return displaced(this.weights, this.size, this.registration.offCentre);
   }
 
   /** Take over what the detector found in this frame. */
-  look(track: Track, frame: Picture): void {
+  updateMask(track: Track, frame: Picture): void {
     const moved = track.box.some((value, i) => value !== this.face[i]);
-    this.looks += 1;
-    if (!moved && this.looks % MASK_EVERY) return;
-    const { follower } = this;
-    follower.see(frame, track.seenS);
+    this.detections += 1;
+    if (!moved && this.detections % MASK_EVERY) return;
+    const { registration } = this;
+    registration.see(frame, track.seenS);
     const old = this.colour();
     if (moved) {
       const [x, y] = this.widths();
       this.place = [this.place[0] + x, this.place[1] + y];
       this.face = track.box;
-      follower.place(square(track.box), frame);
+      registration.place(square(track.box), frame);
     }
-    const [right, down] = follower.shift;
+    const [right, down] = registration.shift;
     const fresh = displaced(this.fresh(track), this.size, [-right, -down]);
     this.weights = moved ? fresh : this.weights.map((w, i) => MASK_MEMORY * w + (1 - MASK_MEMORY) * fresh[i]);
-    this.seam.join(old, this.colour());
+    this.continuity.join(old, this.colour());
   }
 
   /** One row of COLUMNS for this frame. */
   measure(frame: Picture, tS: number): number[] {
-    this.follower.see(frame, tS);
-    const { picture, shift } = this.follower;
+    this.registration.see(frame, tS);
+    const { picture, shift } = this.registration;
     const weights = displaced(this.weights, this.size, shift);
     if (this.frames % CLIP_EVERY === 0) {
       this.clipped = weights.reduce((total, w, i) =>
@@ -79,7 +79,7 @@ export class Meter {
     }
     this.frames += 1;
     const [x, y] = this.widths();
-    const colour = this.seam.scale(colourOf(picture, weights), tS);
+    const colour = this.continuity.scale(colourOf(picture, weights), tS);
     return [...colour, this.place[0] + x, this.place[1] + y, this.face[2], this.clipped];
   }
 
@@ -88,18 +88,18 @@ export class Meter {
     return new AreaCrop(this.box, this.size, frame.width, frame.height).mean(frame);
   }
 
-  /** The skin as it is found in the follower's picture. */
+  /** The skin as it is found in the picture of the registration. */
   private fresh(track: Track): Float32Array {
-    return skinWeights(this.follower.picture, this.size, this.follower.box, track.landmarks, track.box);
+    return skinWeights(this.registration.picture, this.size, this.registration.box, track.landmarks, track.box);
   }
 
   private colour(): Colour {
-    return colourOf(this.follower.picture, displaced(this.weights, this.size, this.follower.shift));
+    return colourOf(this.registration.picture, displaced(this.weights, this.size, this.registration.shift));
   }
 
   /** How far the face has moved since the crop was placed, in face widths. */
   private widths(): Pair {
-    const { moved, cellPx } = this.follower;
+    const { moved, cellPx } = this.registration;
     return [(moved[0] * cellPx) / this.face[2], (moved[1] * cellPx) / this.face[2]];
   }
 }

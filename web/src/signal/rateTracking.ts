@@ -1,4 +1,4 @@
-/** The heart rate over time: a hidden path through the spectra of windows; the twin of signal/track.py. */
+/** The heart rate over time: a hidden path through the spectra of windows; the twin of signal/rate_tracking.py. */
 
 import { clip, sum } from "./arrays";
 import { BAND_HZ, type Spectrum } from "./rate";

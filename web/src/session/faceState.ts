@@ -1,26 +1,26 @@
-/** Everything a session keeps about one face: the last window of its signals; the twin of pipeline/person.py. */
+/** Everything a session keeps about one face: the last window of its signals; the twin of session/face_state.py. */
 
 import { toBytes } from "../face/crop";
-import type { Track } from "../face/track";
+import type { Track } from "../face/tracker";
 import * as chrom from "../methods/chrom";
 import { deviation } from "../methods/common";
 import * as pos from "../methods/pos";
 import { any, median, sum } from "../signal/arrays";
 import { bandpass } from "../signal/filters";
-import { withoutMotion } from "../signal/motion";
+import { withoutMotion } from "../signal/motionRemoval";
 import { jointBpm, spectralPeak, spectrum } from "../signal/rate";
 import { bridge } from "../signal/resample";
-import { GRID_BPM, RateTracker } from "../signal/track";
+import { GRID_BPM, RateTracker } from "../signal/rateTracking";
 import type { Picture, RgbTrace, Waveform } from "../types";
-import { assess, type Window } from "./assess";
+import { assess, type Window } from "./windowQuality";
 import { type Clock, History, type Step } from "./clock";
 import type { SessionConfig } from "./config";
-import { decide } from "./decide";
-import { COLUMNS, Meter } from "./meter";
-import type { PulseModel } from "./model";
-import type { WavePiece, WindowResult } from "./result";
+import { gate } from "./gate";
+import { COLUMNS, SkinSampler } from "./skinSampler";
+import type { PulseModel } from "./pulseModel";
+import type { WavePiece, WindowResult } from "./results";
 
-// Columns of the history: what the meter gives, the background, and the wave as sum and weight.
+// Columns of the history: what the skin sampler gives, the background, and the wave as sum and weight.
 const X = COLUMNS.indexOf("x");
 const FACE_PX = COLUMNS.indexOf("face_px");
 const CLIPPED = COLUMNS.indexOf("clipped");
@@ -35,10 +35,10 @@ const PREVIEW_HZ = [0.6, 4] as const; // what is shown of the wave
 const METHODS: Record<string, { extract(trace: RgbTrace): Waveform }> = { pos, chrom };
 
 /** One face of a session. */
-export class Person {
+export class FaceState {
   announced = false;
   windows = 0;
-  meter: Meter;
+  sampler: SkinSampler;
   private readonly history: History;
   private readonly rates = new RateTracker();
   private readonly ownRates = new RateTracker(); // without the second method
@@ -54,7 +54,7 @@ export class Person {
   constructor(
     readonly track: Track, frame: Picture, private readonly clock: Clock, firstTick: number, private readonly config: SessionConfig,
   ) {
-    this.meter = new Meter(track, frame, config.cropPx);
+    this.sampler = new SkinSampler(track, frame, config.cropPx);
     this.history = new History(WIDTH, config.keepTicks, firstTick);
     this.emitted = this.pendingFirst = firstTick;
     this.model = config.model?.fresh() ?? null;
@@ -62,8 +62,8 @@ export class Person {
   }
 
   /** What counted in the newest picture: the network's own mask, or the skin. */
-  get looked(): { readonly side: number; readonly weights: Float32Array } {
-    return this.model?.looked ?? { side: this.meter.size, weights: this.meter.skin };
+  get attention(): { readonly side: number; readonly weights: Float32Array } {
+    return this.model?.attention ?? { side: this.sampler.size, weights: this.sampler.skin };
   }
 
   get firstTick(): number {
@@ -72,13 +72,13 @@ export class Person {
 
   /** Start anew at the place where the face was found again. */
   jump(frame: Picture): void {
-    this.meter = new Meter(this.track, frame, this.config.cropPx);
+    this.sampler = new SkinSampler(this.track, frame, this.config.cropPx);
   }
 
   /** Take in a frame in which the face is present. */
   async frame(frame: Picture, tS: number, step: Step, background: readonly number[] | null): Promise<void> {
-    const row = [...this.meter.measure(frame, tS), ...(background ?? [-1, -1, -1]), 0, 0];
-    const now = { row, picture: this.model ? this.meter.cut(frame) : NO_PICTURE };
+    const row = [...this.sampler.measure(frame, tS), ...(background ?? [-1, -1, -1]), 0, 0];
+    const now = { row, picture: this.model ? this.sampler.cut(frame) : NO_PICTURE };
     const before = this.before ?? now;
     for (const share of step.shares) this.history.append(row.map((value, i) => before.row[i] + share * (value - before.row[i])), step.seen);
     for (let i = 0; this.model && i < step.shares.length; i++) {
@@ -140,7 +140,7 @@ export class Person {
     }
     const peaks = waves.flatMap((one) => spectralPeak(one, tracked?.bpm) ?? []);
     const peak = own && { ...own, bpm: jointBpm(peaks) };
-    const reading = decide(peak, quality, startS, endS, this.config.calibration, this.config.gated, this.sureS);
+    const reading = gate(peak, quality, startS, endS, this.config.calibration, this.config.gated, this.sureS);
     if (reading.pOk >= this.config.calibration.threshold) this.sureS = endS;
     this.windows += 1;
     const shown = Array.from(GRID_BPM, (bpm) => spec.at(bpm / 60));

@@ -1,4 +1,4 @@
-/** Which part of a face crop is skin, and which part of the picture is background; the twin of face/skin.py. */
+/** Which part of a face crop is skin, and which part of the picture is background; the twin of face/skin_mask.py. */
 
 import { clip, sum } from "../signal/arrays";
 import type { Box, Picture, Point } from "../types";
