@@ -17,7 +17,7 @@ from phase_rppg.evaluate import fit_calibration, world_windows
 from phase_rppg.evaluate.world_windows import from_json, replay
 from phase_rppg.session import calibration as calibrations
 from phase_rppg.session.config import CONTEXT_S
-from phase_rppg.session.gate import gate, probability
+from phase_rppg.session.gate import gate, probability, shown_windows, within_limits
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, Quality
 
@@ -83,11 +83,15 @@ def test_the_promises_hold_on_windows_that_were_not_seen() -> None:
 
 def test_a_number_stays_near_a_sure_one_and_never_near_another_recordings() -> None:
     p = np.array([0.6, 0.6, 0.95, 0.6, 0.3, 0.6, 0.6, 0.6])
-    times_s = np.array([10.0, 11.0, 31.0, 32.0, 33.0, 51.0, 51.1, 1e6 + 32.0])
-    shown = fit_calibration.shown_of(p, times_s, 0.9, 0.5)
+    end_s = np.array([10.0, 11.0, 31.0, 32.0, 33.0, 51.0, 51.1, 32.0])
+    recording = np.array([0, 0, 0, 0, 0, 0, 0, 1])
+    thresholds = calibrations.Thresholds(0.9, 0.5, 20.0)
+    shown = shown_windows(p, end_s, recording, thresholds)
     assert shown.tolist() == [False, True, True, True, False, True, False, False]
-    back = np.argsort(times_s)[::-1]  # whatever the order of the rows
-    assert fit_calibration.shown_of(p[back], times_s[back], 0.9, 0.5).tolist() == shown[back].tolist()
+    back = np.argsort(end_s)[::-1]  # whatever the order of the rows
+    assert shown_windows(p[back], end_s[back], recording[back], thresholds).tolist() == shown[back].tolist()
+    later = shown_windows(p, end_s, recording, thresholds, past=False)
+    assert later.tolist() == [False, True, True, False, False, False, False, False]
 
 
 def test_a_replay_is_what_the_gate_shows_window_by_window() -> None:
@@ -98,9 +102,10 @@ def test_a_replay_is_what_the_gate_shows_window_by_window() -> None:
         clear = replace(clear, agreement=1.0, visible_db=30.0, background_coherence=0.0, red=0.4)
         observed[i] = replace(observed[i], peak=Peak(75.0, 0.95, 20.0, 0.1), quality=clear)
     gate = calibrations.load("pos")
-    within = [o for o in observed if fit_calibration._within(o.quality, gate.limits)]
+    within = [o for o in observed if within_limits(o.quality, gate.limits)]
     p = np.array([probability(o.peak, o.quality, gate) for o in within])
-    shown = fit_calibration.shown_of(p, fit_calibration.times_of(within), gate.threshold, gate.kept_threshold)
+    end_s = np.array([o.end_s for o in within])
+    shown = shown_windows(p, end_s, fit_calibration.recording_numbers(within), gate.thresholds)
     replayed = [isinstance(reading, Estimate) for reading in replay(within, "pos")]
     assert replayed == shown.tolist()
     assert 0 < sum(replayed) < len(replayed)

@@ -36,7 +36,7 @@ def method(request: pytest.FixtureRequest) -> str:
 
 
 def test_a_clear_pulse_gets_its_number(method: str) -> None:
-    found = gate(PEAK, GOOD, 0.0, 10.0, method=method)
+    found = gate(PEAK, GOOD, 0.0, 10.0, calibration=calibrations.load(method))
     assert isinstance(found, Estimate)
     assert (found.bpm, found.start_s, found.end_s) == (72.0, 0.0, 10.0)
     assert found.low <= 72.0 <= found.high
@@ -66,20 +66,24 @@ def test_each_defect_has_its_reason(method: str, change: dict[str, float], reaso
         if reason is Reason.NO_PULSE
         else PEAK
     )
-    found = gate(peak, dataclasses.replace(GOOD, **change), 0.0, 10.0, method=method)
+    found = gate(peak, dataclasses.replace(GOOD, **change), 0.0, 10.0, calibration=calibrations.load(method))
     assert isinstance(found, NoReading)
     assert found.reason is reason
 
 
 def test_the_colour_of_a_faint_line_refuses_nothing(method: str) -> None:
     faint = dataclasses.replace(GOOD, visible_db=9.0, red=1.1)
-    found = gate(PEAK, faint, 0.0, 10.0, method=method)
+    found = gate(PEAK, faint, 0.0, 10.0, calibration=calibrations.load(method))
     assert isinstance(found, Estimate) or found.p_ok > 0
 
 
 def test_two_seconds_are_too_short_and_no_line_is_no_pulse(method: str) -> None:
-    assert gate(PEAK, GOOD, 0.0, 2.0, method=method) == NoReading(Reason.TOO_SHORT, 0.0, 2.0)
-    assert gate(None, GOOD, 0.0, 10.0, method=method) == NoReading(Reason.NO_PULSE, 0.0, 10.0)
+    assert gate(PEAK, GOOD, 0.0, 2.0, calibration=calibrations.load(method)) == NoReading(
+        Reason.TOO_SHORT, 0.0, 2.0
+    )
+    assert gate(None, GOOD, 0.0, 10.0, calibration=calibrations.load(method)) == NoReading(
+        Reason.NO_PULSE, 0.0, 10.0
+    )
 
 
 def test_a_face_that_was_or_will_soon_be_sure_needs_to_show_less(method: str) -> None:
@@ -89,14 +93,14 @@ def test_a_face_that_was_or_will_soon_be_sure_needs_to_show_less(method: str) ->
     doubtful = dataclasses.replace(calibration, bias=calibration.bias - 20)
     p_ok = probability(PEAK, GOOD, calibration)
     between = dataclasses.replace(calibration, threshold=(1 + p_ok) / 2, kept_threshold=p_ok / 2)
-    for sure_s, shown in ((None, False), (70.0, True), (69.9, False), (110.0, True), (110.1, False)):
-        found = gate(PEAK, GOOD, 80.0, 90.0, calibration=between, sure_s=sure_s)
+    for confident_s, shown in ((None, False), (70.0, True), (69.9, False), (110.0, True), (110.1, False)):
+        found = gate(PEAK, GOOD, 80.0, 90.0, calibration=between, confident_s=confident_s)
         assert isinstance(found, Estimate) == shown
         assert found.p_ok == p_ok
-        hopeless = gate(PEAK, GOOD, 80.0, 90.0, calibration=doubtful, sure_s=sure_s)
+        hopeless = gate(PEAK, GOOD, 80.0, 90.0, calibration=doubtful, confident_s=confident_s)
         assert isinstance(hopeless, NoReading)
     dark = dataclasses.replace(GOOD, luma=3.0)  # a limit is a limit
-    found = gate(PEAK, dark, 80.0, 90.0, calibration=between, sure_s=85.0)
+    found = gate(PEAK, dark, 80.0, 90.0, calibration=between, confident_s=85.0)
     assert isinstance(found, NoReading)
     assert found.reason is Reason.TOO_DARK
 
@@ -108,29 +112,28 @@ def seen(end_s: float, bias: float, calibration: calibrations.Calibration) -> Wi
     return WindowResult(0, end_s - 10, end_s, reading, PEAK, there)
 
 
-def test_a_face_that_turns_out_to_be_alive_was_so_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_face_that_turns_out_to_be_alive_was_so_before() -> None:
     shipped = calibrations.load("pos")
     support = calibrations.Feature(mean=0.5, std=0.25, low=0.0, high=1.0, weight=4.0)
     gate = dataclasses.replace(
         shipped, features={"support": support}, bias=0.0, threshold=0.95, kept_threshold=0.5, memory_s=20.0
     )
-    monkeypatch.setattr("phase_rppg.session.gate.load", lambda method: gate)
     faint, none = 0.55 - GOOD.support, -GOOD.support  # more likely right than wrong; not at all
     ends = [(10.0, faint), (11.0, none), (12.0, faint), (31.0, 0.0), (32.0, faint)]
     windows = [seen(end_s, bias, gate) for end_s, bias in ends]
     assert [isinstance(window.reading, Estimate) for window in windows] == [False, False, False, True, False]
     # 10 is 21 s before the sure one; 32 comes after it, which the session itself remembers.
-    found = dict(in_hindsight(windows, "pos"))
+    found = dict(in_hindsight(windows, gate))
     assert list(found) == [2]
     assert (found[2].bpm, found[2].end_s, found[2].p_ok) == (PEAK.bpm, 12.0, windows[2].reading.p_ok)
-    assert dict(in_hindsight(windows, "pos", lost_s=[20.0])) == {}  # whoever came back may be somebody else
-    assert list(dict(in_hindsight(windows, "pos", lost_s=[1.0, 40.0]))) == [2]
-    assert dict(in_hindsight(windows[:3], "pos")) == {}
+    assert dict(in_hindsight(windows, gate, lost_s=[20.0])) == {}  # whoever came back may be somebody else
+    assert list(dict(in_hindsight(windows, gate, lost_s=[1.0, 40.0]))) == [2]
+    assert dict(in_hindsight(windows[:3], gate)) == {}
 
 
 def test_ungated_shows_the_number_with_an_honest_doubt(method: str) -> None:
     bad = dataclasses.replace(GOOD, background=1.0)
-    found = gate(PEAK, bad, 0.0, 10.0, method=method, gated=False)
+    found = gate(PEAK, bad, 0.0, 10.0, calibration=calibrations.load(method), gated=False)
     assert isinstance(found, Estimate)
     assert found.p_ok == 0.0
 
@@ -153,7 +156,8 @@ def test_every_answer_is_finite_and_ordered(
         face_px=face_px,
         luma=luma,
     )
-    found = gate(Peak(bpm, 0.5, snr_db, sigma), quality, 0.0, 10.0, gated=False)
+    shipped = calibrations.load("pos")
+    found = gate(Peak(bpm, 0.5, snr_db, sigma), quality, 0.0, 10.0, calibration=shipped, gated=False)
     assert isinstance(found, Estimate)
     assert 0 <= found.p_ok <= 1
     assert found.low <= found.bpm <= found.high

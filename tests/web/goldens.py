@@ -192,7 +192,7 @@ def _window(seed: int) -> Any:
     loose = gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, gated=False)
     late_s = 3.0 + count / FPS - calibration.memory_s
     alive, forgotten = (
-        gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, sure_s=late_s - before_s)
+        gate(peak, found, 3.0, 3.0 + count / FPS, calibration=calibration, confident_s=late_s - before_s)
         for before_s in (0.0, 0.1)
     )
     return {

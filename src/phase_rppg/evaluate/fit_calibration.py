@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..session.calibration import TERMS, Calibration, Feature, Limits
-from ..session.gate import features, off_colour
+from ..session.calibration import TERMS, Calibration, Feature, Limits, Thresholds
+from ..session.gate import features, off_colour, shown_windows, within_limits
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
 
@@ -87,9 +87,9 @@ def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, A
     floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
     return Calibration(
         family=family,
-        threshold=round(judged.threshold, 4),
-        kept_threshold=round(judged.kept_threshold, 4),
-        memory_s=MEMORY_S,
+        threshold=round(judged.thresholds.threshold, 4),
+        kept_threshold=round(judged.thresholds.kept_threshold, 4),
+        memory_s=judged.thresholds.memory_s,
         bias=round(float(bias), 6),
         features={
             name: Feature(*(round(float(v), 6) for v in (mean[i], std[i], low[i], high[i], weights[i])))
@@ -108,23 +108,22 @@ class _Judged:
 
     limits: Limits
     usable: list[Observed]
-    threshold: float
-    kept_threshold: float
+    thresholds: Thresholds
     shown: BoolArray  # (W,) which of the usable windows get a number
     shown_right: int  # how many of them get the right one
 
 
 def _judge(observed: Sequence[Observed], limits: Limits, without: int, odds: float) -> _Judged:
-    usable = [o for o in observed if _within(o.quality, limits)]
+    usable = [o for o in observed if within_limits(o.quality, limits)]
     right = np.array([o.right for o in usable], bool)
     pulse = np.array([o.truth_bpm is not None for o in usable], bool)
     if len(usable) == 0 or right.all() or not right.any():
-        return _Judged(limits, usable, 0.99, 0.99, np.zeros(len(usable), bool), 0)
+        return _Judged(limits, usable, Thresholds(0.99, 0.99, MEMORY_S), np.zeros(len(usable), bool), 0)
     held_out = _out_of_fold(usable, right, np.array([o.group for o in usable]))
-    times_s = times_of(usable)
-    threshold, kept = _thresholds(held_out, times_s, right, pulse, without=without, odds=odds)
-    shown = shown_of(held_out, times_s, threshold, kept)
-    return _Judged(limits, usable, threshold, kept, shown, int((right & shown).sum()))
+    thresholds = _thresholds(usable, held_out, right, pulse, without=without, odds=odds)
+    end_s = np.array([o.end_s for o in usable])
+    shown = shown_windows(held_out, end_s, recording_numbers(usable), thresholds)
+    return _Judged(limits, usable, thresholds, shown, int((right & shown).sum()))
 
 
 def _candidates(loosest: Limits) -> list[Limits]:
@@ -218,46 +217,39 @@ def world_counts(observed: Sequence[Observed]) -> FloatArray:
     return np.array([fewest / len(recordings[o.world]) for o in observed])
 
 
-def times_of(observed: Sequence[Observed]) -> FloatArray:
-    """(W,) when each window ends, on one clock on which recordings lie far apart, in their order."""
+def recording_numbers(observed: Sequence[Observed]) -> np.ndarray:
+    """(W,) the number of the recording that each window belongs to."""
     number = {group: i for i, group in enumerate(dict.fromkeys(o.group for o in observed))}
-    return np.array([number[o.group] * 1e6 + o.end_s for o in observed])
-
-
-def shown_of(p: FloatArray, times_s: FloatArray, threshold: float, kept_threshold: float) -> BoolArray:
-    """Which windows get a number: the sure ones, and those from `kept_threshold` on that lie near to them.
-
-    Near is before and after, as in a whole video; a camera, which knows no after, shows less.
-    """
-    order = np.argsort(times_s, kind="stable")
-    ends_s = times_s[order]
-    sure = p[order] >= threshold
-    before_s = np.maximum.accumulate(np.where(sure, ends_s, -np.inf))
-    after_s = np.minimum.accumulate(np.where(sure, ends_s, np.inf)[::-1])[::-1]
-    alive = np.zeros(len(p), bool)
-    alive[order] = np.minimum(ends_s - before_s, after_s - ends_s) <= MEMORY_S + 1e-6
-    return (p >= threshold) | (alive & (p >= kept_threshold))
+    return np.array([number[o.group] for o in observed], np.int64)
 
 
 def _thresholds(
-    p: FloatArray, times_s: FloatArray, right: BoolArray, pulse: BoolArray, *, without: int, odds: float
-) -> tuple[float, float]:
-    """The pair that shows most right numbers while the promises hold on recordings the model did not see.
+    usable: Sequence[Observed],
+    p: FloatArray,
+    right: BoolArray,
+    pulse: BoolArray,
+    *,
+    without: int,
+    odds: float,
+) -> Thresholds:
+    """The thresholds that show most right numbers while the promises hold on held-out recordings.
 
-    Few recordings without a pulse come close to a reading, and the next ones will hold a closer one: theirs
-    are counted as if their odds were better than they are.
+    Few recordings without a pulse come close to a reading, and later ones may come closer. Their odds are
+    therefore multiplied by `odds`.
     """
-    best, most = (0.99, 0.99), -1
+    best, most = Thresholds(0.99, 0.99, MEMORY_S), -1
+    end_s, recording = np.array([o.end_s for o in usable]), recording_numbers(usable)
     inflated_p = np.where(pulse, p, odds * p / (1 + (odds - 1) * p))
     for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
         for kept in np.arange(MIN_KEPT_P_OK, threshold + 1e-9, 0.05):
-            shown = shown_of(p, times_s, threshold, kept)
-            false_positives = shown_of(inflated_p, times_s, threshold, kept) & ~pulse
+            chosen = Thresholds(float(threshold), float(kept), MEMORY_S)
+            shown = shown_windows(p, end_s, recording, chosen)
+            false_positives = shown_windows(inflated_p, end_s, recording, chosen) & ~pulse
             false_readings = float(false_positives.sum()) / max(without, 1)
             risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
             count = int((shown & right).sum())
             if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK and count > most:
-                best, most = (float(threshold), float(kept)), count
+                best, most = chosen, count
     return best
 
 
@@ -307,21 +299,6 @@ def _beyond(values: Sequence[float], slack: float = _SLACK) -> float:
     """A part of the way from the largest of these to 1."""
     largest = float(np.quantile(values, _CLIP[1]))
     return round(largest + slack * (1 - largest), 4)
-
-
-def _within(q: Quality, limits: Limits) -> bool:
-    return (
-        q.face_px >= limits.min_face_px
-        and q.luma >= limits.min_luma
-        and q.clipped <= limits.max_clipped
-        and q.colourfulness >= limits.min_colourfulness
-        and q.background <= limits.max_background
-        and q.motion <= limits.max_motion
-        and off_colour(q) <= limits.max_off_colour
-        and q.coverage >= limits.min_coverage
-        and q.fps >= limits.min_fps
-        and q.max_gap_s <= limits.max_gap_s
-    )
 
 
 def _summary(

@@ -12,8 +12,9 @@ import numpy as np
 from ..errors import InputError
 from ..fileio import read_json, write_json
 from ..measurement.measure import MeasureOptions
+from ..session import calibration as calibrations
 from ..session.config import SessionConfig
-from ..session.gate import gate, in_hindsight, is_sure
+from ..session.gate import Gate, in_hindsight
 from ..session.results import WindowResult
 from ..session.session import Session
 from ..signal.rate import Peak
@@ -176,22 +177,20 @@ def replay(
 
     In hindsight as in a whole video, or as a camera shows them; the windows of a recording follow each other.
     """
+    calibration = calibrations.load(method)
     recordings: dict[str, list[int]] = {}
     for index, o in enumerate(observed):
         recordings.setdefault(o.group, []).append(index)
     readings: dict[int, Reading] = {}
     for indices in recordings.values():
-        windows: list[WindowResult] = []
-        sure_s: float | None = None
+        gate, windows = Gate(calibration), list[WindowResult]()
         for o in (observed[index] for index in indices):
             start_s, end_s = o.end_s - window_s, o.end_s
-            reading = gate(o.peak, o.quality, start_s, end_s, method=method, sure_s=sure_s)
+            reading = gate.push(o.peak, o.quality, start_s, end_s)
             windows.append(WindowResult(0, start_s, end_s, reading, o.peak, o.quality))
-            if is_sure(reading, method):
-                sure_s = end_s
         readings |= {index: w.reading for index, w in zip(indices, windows, strict=True)}
         if hindsight:
-            readings |= {indices[number]: reading for number, reading in in_hindsight(windows, method)}
+            readings |= {indices[number]: found for number, found in in_hindsight(windows, calibration)}
     return [readings[index] for index in range(len(observed))]
 
 

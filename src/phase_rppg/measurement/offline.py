@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import VideoError
 from ..face.detector import Detector
+from ..session import calibration as calibrations
 from ..session.config import SessionConfig
 from ..session.gate import in_hindsight
 from ..session.results import FaceResult, Result, WindowResult
@@ -90,8 +91,9 @@ def measure(
 
 def _look_back(gathered: ResultBuffer, method: str) -> None:
     """Show what the gate could not know to be a living face when it saw it."""
+    calibration = calibrations.load(method)
     for face, windows in gathered.windows.items():
-        for index, reading in in_hindsight(windows, method, gathered.lost_s.get(face, ())):
+        for index, reading in in_hindsight(windows, calibration, gathered.lost_s.get(face, ())):
             windows.change(index, reading)
 
 

@@ -50,19 +50,32 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Which `p_ok` is shown; `gate.py` holds the rule."""
+
+    threshold: float  # a window is confident from this p_ok on
+    kept_threshold: float  # a window near a confident one is shown from this p_ok on
+    memory_s: float  # largest distance to that confident window
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """The gate of one family of methods."""
 
     family: str
-    threshold: float  # from this p_ok on a window is sure: it is shown
-    kept_threshold: float  # from this p_ok on it is shown while the same face was sure a short time ago
-    memory_s: float  # how long ago that may be
+    threshold: float  # these three as in `Thresholds`
+    kept_threshold: float
+    memory_s: float
     bias: float
     features: dict[str, Feature]
     interval_scale: float  # half-width of the interval = floor + scale · sigma
     interval_floor_bpm: float
     limits: Limits
     provenance: dict[str, Any]  # command, seed, counts and what the gate reached on them
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return Thresholds(self.threshold, self.kept_threshold, self.memory_s)
 
 
 def family(method: str) -> str:

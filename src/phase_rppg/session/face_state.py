@@ -15,9 +15,10 @@ from ..signal.motion_removal import without_motion
 from ..signal.rate import Spectrum
 from ..signal.rate_tracking import RateTracker, Tracked
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
+from .calibration import load
 from .clock import Clock, History, Step
 from .config import SessionConfig
-from .gate import gate, is_sure
+from .gate import Gate
 from .pulse_model import PulseModel
 from .results import WavePiece, WindowResult
 from .skin_sampler import COLUMNS, SkinSampler
@@ -49,8 +50,7 @@ class FaceState:
         self._history = History(_WIDTH, config.keep_ticks, first_tick)
         self._rates = RateTracker()
         self._own_rates = RateTracker()  # without the second method
-        self._sure_s: float | None = None  # end of the last window that was sure
-        self._lost_s: deque[float] = deque()  # when the face was lost, as far as no later window was judged
+        self._gate = Gate(load(config.method), gated=config.gated)
         self._emitted = first_tick  # ticks of the wave that were handed out
         self._before: tuple[FloatArray, FloatArray] | None = None  # row and picture of the frame before
         self._pictures: deque[ByteArray] | None = (
@@ -89,7 +89,7 @@ class FaceState:
         """The face has been gone since `seen_s`: what was measured after that was not the face."""
         tick = int(np.floor((seen_s - self.clock.origin_s) * self.clock.fps + 1e-6))
         self._history.forget_after(tick)
-        self._lost_s.append(seen_s)
+        self._gate.lost(seen_s)
 
     def window(self, first: int, stop: int) -> list[WindowResult]:
         """The result of the window of ticks first … stop−1, if the face was seen in it."""
@@ -130,10 +130,7 @@ class FaceState:
             if len(waves) > 1:
                 _follow(self._own_rates, spectra[:1], around[:1], weight, end_s)
                 quality = replace(quality, support=self._own_rates.support(tracked.bpm))
-        config, sure_s = self.config, self._sure_until(end_s)
-        reading = gate(peak, quality, start_s, end_s, method=config.method, gated=config.gated, sure_s=sure_s)
-        if is_sure(reading, config.method):
-            self._sure_s = end_s
+        reading = self._gate.push(peak, quality, start_s, end_s)
         self.windows += 1
         return [WindowResult(self.track.id, start_s, end_s, reading, peak, quality)]
 
@@ -163,13 +160,6 @@ class FaceState:
         waves = [without_motion(wave, centre), *self._second(skin, centre)]
         weight = _CONTEXT_WEIGHT * min(1.0, new_s / _CONTEXT_FULL_S)
         return [rate.spectrum(one) for one in waves if one.valid.any()], weight
-
-    def _sure_until(self, end_s: float) -> float | None:
-        """When the face was last sure, unless it was lost between then and `end_s`."""
-        while self._lost_s and self._lost_s[0] <= end_s:
-            self._lost_s.popleft()
-            self._sure_s = None  # whoever comes back has to show a pulse anew
-        return self._sure_s
 
     def complete_wave(self, first: int, stop: int) -> None:
         """Let the whole wave reach the last tick, which the last window may have missed."""

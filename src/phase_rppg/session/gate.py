@@ -1,37 +1,48 @@
-"""The only gate: what is known about a window → a heart rate, or the reason why there is none.
+"""Decide whether a window gets a heart rate; the only implementation of the rule.
 
-`p_ok` is P(|error| ≤ 5 bpm), from a logistic model of the window's quality. Its coefficients, the threshold
-and the limits come from data files that `phase calibrate` writes by running the generator's worlds, those
-without a pulse included, through the pipeline. Nothing that decides is set by hand in this file.
+`p_ok` is P(|error| ≤ 5 bpm), from a logistic model of the window's quality. A window is shown if its `p_ok`
+reaches `threshold`, or if it reaches `kept_threshold` within `memory_s` of a confident window of the same
+face. A window is confident if its `p_ok` reaches `threshold`.
+
+Coefficients, thresholds and limits come from data files. `phase calibrate` writes them from synthetic
+recordings with and without a pulse. Three constants of this file are conventions:
+
+- `_AMPLITUDE_CAP` bounds the amplitude feature. Above it, amplitude depends on light and compression, which
+  differ between synthetic and real recordings.
+- `_BLOOD_RED` is a published property of blood.
+- `_MOST` selects the reason that a refusal names. It never causes a refusal.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ..signal.rate import BAND_HZ, Peak
-from ..types import Estimate, NoReading, Quality, Reading, Reason
-from .calibration import Calibration, load
+from ..types import BoolArray, Estimate, FloatArray, NoReading, Quality, Reading, Reason
+from .calibration import Calibration, Limits, Thresholds
 from .results import WindowResult
 
-# A skin that changes by this share is no photo. Beyond it, strength tells of light and compression, which are
-# other in life than in the worlds of the calibration, and nothing of blood.
-_PLAIN_AMPLITUDE = 5e-4
+_AMPLITUDE_CAP = 5e-4  # relative change of the skin colour
 _BLOOD_RED = 0.43  # red over green of the blood-volume signature of de Haan and van Leest (2014): 0.33 / 0.77
-_MOST = 0.5  # a cause is named when it shows most of the line; it decides only the word, not the refusal
+_MOST = 0.5  # share of the spectral peak that the background or the motion must explain to be named
+_TOLERANCE_S = 1e-6  # rounding of window times
 
 
 def features(peak: Peak, quality: Quality) -> dict[str, float]:
-    """The terms of the logistic model; their names are the keys of the data files.
+    """Return the features of the logistic model; their names are the keys of the data files.
 
-    Darkness, size, clipping and coverage are limits, not terms: within their limits they act through these.
+    Brightness, face size, clipping and coverage are not features. They have limits, and within these limits
+    they affect the features below.
     """
     return {
         "snr_db": quality.snr_db,
         "share": peak.power,
         "log_sigma": math.log10(max(peak.sigma_bpm, 1e-3)),
-        "log_amplitude": math.log10(min(max(quality.amplitude, 1e-6), _PLAIN_AMPLITUDE)),
+        "log_amplitude": math.log10(min(max(quality.amplitude, 1e-6), _AMPLITUDE_CAP)),
         "background": quality.background,
         "motion": quality.motion,
         "support": quality.support,
@@ -42,87 +53,155 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
     }
 
 
+class Gate:
+    """The gate of one face; it remembers the last confident window until the face is lost."""
+
+    def __init__(self, calibration: Calibration, *, gated: bool = True) -> None:
+        self._calibration, self._gated = calibration, gated
+        self._confident_s: float | None = None  # end of the last confident window
+        self._lost_s: deque[float] = deque()  # losses that are later than the last window
+
+    def lost(self, t_s: float) -> None:
+        """Record that the face was lost at `t_s`."""
+        self._lost_s.append(t_s)
+
+    def push(self, peak: Peak | None, quality: Quality, start_s: float, end_s: float) -> Reading:
+        """Return the reading of the next window. See `gate` for the parameters."""
+        while self._lost_s and self._lost_s[0] <= end_s:
+            self._lost_s.popleft()
+            self._confident_s = None  # a face that returns may belong to another person
+        reading = gate(
+            peak,
+            quality,
+            start_s,
+            end_s,
+            calibration=self._calibration,
+            gated=self._gated,
+            confident_s=self._confident_s,
+        )
+        if reading.p_ok >= self._calibration.threshold:
+            self._confident_s = end_s
+        return reading
+
+
 def gate(
     peak: Peak | None,
     quality: Quality,
     start_s: float,
     end_s: float,
     *,
-    method: str = "pos",
+    calibration: Calibration,
     gated: bool = True,
-    sure_s: float | None = None,
-    calibration: Calibration | None = None,
+    confident_s: float | None = None,
 ) -> Reading:
-    """An `Estimate` when the window can be believed, otherwise `NoReading` with the reason.
+    """Return an `Estimate` if the window passes the gate, otherwise `NoReading` with the reason.
 
-    `peak` and `quality` come from `assess()`. `method` chooses the calibration. `sure_s` is when this face
-    was sure, before or after: that it is alive need not be shown anew in every window, so for a while a
-    fainter line is enough. With `gated=False` every window that has a line at all gets its number with its
-    honest `p_ok`, for evaluation.
+    `peak` and `quality` come from `assess()`. `confident_s` is the end of a confident window of the same
+    face, earlier or later. With `gated=False` every window that has a peak gets an `Estimate` with its
+    `p_ok`, for evaluation.
     """
-    calibration = calibration or load(method)
-    reason = _unfit(quality, end_s - start_s, calibration)
+    reason = violated_limit(quality, calibration.limits, end_s - start_s)
     if peak is None:
         return NoReading(reason or Reason.NO_PULSE, start_s, end_s)
     p_ok = probability(peak, quality, calibration) if reason is None else 0.0
     if gated and reason is not None:
         return NoReading(reason, start_s, end_s)
-    if gated and p_ok < needed(calibration, end_s, sure_s):
-        return NoReading(_why(quality), start_s, end_s, p_ok)
+    if gated:
+        kept = confident_s is not None and _near(end_s - confident_s, calibration.thresholds)
+        if not _shown(p_ok, kept, calibration.thresholds):
+            return NoReading(_likely_cause(quality), start_s, end_s, p_ok)
+    return _estimate(peak, p_ok, start_s, end_s, calibration)
+
+
+def shown_windows(
+    p_ok: FloatArray,
+    end_s: FloatArray,
+    recording: np.ndarray,
+    thresholds: Thresholds,
+    *,
+    past: bool = True,
+) -> BoolArray:
+    """Return which windows (W,) are shown when all windows are known, as in a video file.
+
+    Only windows with the same number in `recording` (W,) affect each other. With `past=False` only later
+    confident windows lower the threshold.
+    """
+    order = np.lexsort((end_s, recording))
+    confident = p_ok[order] >= thresholds.threshold
+    place, count = np.arange(len(p_ok)), len(p_ok)
+    following = np.minimum.accumulate(np.where(confident, place, count)[::-1])[::-1]
+    sides = [following]
+    if past:
+        sides.append(np.maximum.accumulate(np.where(confident, place, -1)))
+    sorted_s, sorted_recording = end_s[order], recording[order]
+    kept = np.zeros(count, bool)
+    for side in sides:
+        known = (side >= 0) & (side < count)
+        at = np.clip(side, 0, count - 1)
+        same = known & (sorted_recording[at] == sorted_recording)
+        kept[order] |= same & _near(sorted_s - sorted_s[at], thresholds)
+    return _shown(p_ok, kept, thresholds)
+
+
+def in_hindsight(
+    windows: Sequence[WindowResult], calibration: Calibration, lost_s: Sequence[float] = ()
+) -> Iterator[tuple[int, Estimate]]:
+    """Yield (index, reading) of refused windows of one face that a later confident window confirms.
+
+    A confident window confirms no window from before a time in `lost_s`, when the face was lost.
+    """
+    if not len(windows):
+        return
+    columns = ((w.start_s, w.end_s, w.reading.p_ok) for w in windows)
+    start_s, end_s, p_ok = np.fromiter(columns, np.dtype((np.float64, 3))).T
+    lost = np.sort(np.asarray(lost_s, float))
+    visit = np.searchsorted(lost, end_s, side="right")  # number of losses before the end of each window
+    whole = visit == np.searchsorted(lost, start_s, side="right")  # no loss within the window
+    shown = whole & shown_windows(p_ok, end_s, visit, calibration.thresholds, past=False)
+    for index in np.flatnonzero(shown).tolist():
+        window = windows[index]
+        if isinstance(window.reading, NoReading) and window.peak is not None:
+            yield (
+                index,
+                _estimate(window.peak, window.reading.p_ok, window.start_s, window.end_s, calibration),
+            )
+
+
+def _near(distance_s: FloatArray | float, thresholds: Thresholds) -> BoolArray:
+    """Return whether a confident window at this distance still lowers the threshold."""
+    near: BoolArray = np.abs(distance_s) <= thresholds.memory_s + _TOLERANCE_S
+    return near
+
+
+def _shown(p_ok: FloatArray | float, kept: BoolArray | bool, thresholds: Thresholds) -> BoolArray:
+    """Return whether `p_ok` is high enough; `kept` marks windows near a confident one."""
+    shown: BoolArray = np.asarray(p_ok) >= np.where(kept, thresholds.kept_threshold, thresholds.threshold)
+    return shown
+
+
+def _estimate(peak: Peak, p_ok: float, start_s: float, end_s: float, calibration: Calibration) -> Estimate:
     half_bpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigma_bpm
     low, high = max(peak.bpm - half_bpm, 60 * BAND_HZ[0]), min(peak.bpm + half_bpm, 60 * BAND_HZ[1])
     return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
 
 
-def needed(calibration: Calibration, end_s: float, sure_s: float | None) -> float:
-    """The least p_ok that is shown in a window that ends at `end_s`."""
-    alive = sure_s is not None and abs(end_s - sure_s) <= calibration.memory_s + 1e-6
-    return calibration.kept_threshold if alive else calibration.threshold
-
-
-def is_sure(reading: Reading, method: str) -> bool:
-    """Whether a window alone shows that the face is alive."""
-    return reading.p_ok >= load(method).threshold
-
-
-def in_hindsight(
-    windows: Sequence[WindowResult], method: str, lost_s: Sequence[float] = ()
-) -> Iterator[tuple[int, Estimate]]:
-    """What the windows of one face show after all, once all have been seen: (number of the window, reading).
-
-    A face that is sure now was alive a moment ago, too, unless it was lost in between (`lost_s`).
-    """
-    sure_s: float | None = None
-    for index in reversed(range(len(windows))):
-        window = windows[index]
-        if is_sure(window.reading, method):
-            sure_s = window.end_s
-        elif sure_s is not None and isinstance(window.reading, NoReading):
-            if any(window.start_s < t_s <= sure_s for t_s in lost_s):
-                continue
-            start_s, end_s = window.start_s, window.end_s
-            now = gate(window.peak, window.quality, start_s, end_s, method=method, sure_s=sure_s)
-            if isinstance(now, Estimate):
-                yield index, now
-
-
 def off_colour(quality: Quality) -> float:
-    """How far red over green of the line is from that of blood, at the least: noise blurs a faint line.
+    """Return a lower bound of the distance between the peak's red-to-green ratio and that of blood.
 
-    Blood has about 0.4 and so a little of it, the noise taken off. A lamp has 1; where red goes against
-    green, something moves.
+    The ratio is about 0.4 for blood and 1 for a change of the light. A negative ratio indicates motion. The
+    bound subtracts twice the noise, because noise dominates the ratio of a weak peak.
     """
     away = _BLOOD_RED + abs(quality.red - _BLOOD_RED)
     return max(away - 2 * 10 ** (-quality.visible_db / 20), 0.0)
 
 
 def distrust(reading: Reading) -> NoReading:
-    """Without true timestamps there is no rate, however clear the line is."""
+    """Refuse a reading because the video has no true timestamps, so its rate is unknown."""
     return NoReading(Reason.BAD_TIMESTAMPS, reading.start_s, reading.end_s)
 
 
 def probability(peak: Peak, quality: Quality, calibration: Calibration) -> float:
-    """P(|error| ≤ 5 bpm) of this window by the calibrated logistic model."""
+    """Return P(|error| ≤ 5 bpm) of a window by the calibrated logistic model."""
     logit = calibration.bias
     values = features(peak, quality)
     for name, feature in calibration.features.items():
@@ -131,9 +210,13 @@ def probability(peak: Peak, quality: Quality, calibration: Calibration) -> float
     return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
 
 
-def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | None:
-    """What makes a window unusable whatever its line looks like, the most basic first."""
-    limits = calibration.limits
+def within_limits(quality: Quality, limits: Limits) -> bool:
+    """Return whether a window of sufficient duration can be judged by its `p_ok`."""
+    return violated_limit(quality, limits) is None
+
+
+def violated_limit(q: Quality, limits: Limits, duration_s: float = math.inf) -> Reason | None:
+    """Return the reason for refusing a window whatever its `p_ok`, the most basic reason first."""
     checks = (
         (duration_s < limits.min_seconds - 1e-6, Reason.TOO_SHORT),
         (q.fps < limits.min_fps, Reason.LOW_FPS),
@@ -144,19 +227,19 @@ def _unfit(q: Quality, duration_s: float, calibration: Calibration) -> Reason | 
         (q.luma < limits.min_luma, Reason.TOO_DARK),
         (q.clipped > limits.max_clipped, Reason.CLIPPED),
         (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
-        (off_colour(q) > limits.max_off_colour, _colour_of(q)),
-        (q.background > limits.max_background or q.motion > limits.max_motion, _why(q)),
+        (off_colour(q) > limits.max_off_colour, _cause_by_colour(q)),
+        (q.background > limits.max_background or q.motion > limits.max_motion, _likely_cause(q)),
     )
     return next((reason for failed, reason in checks if failed), None)
 
 
-def _colour_of(q: Quality) -> Reason:
-    """What a line whose colour is not that of blood may be."""
+def _cause_by_colour(q: Quality) -> Reason:
+    """Return the reason for a peak whose colour is not that of blood."""
     return Reason.LIGHT_FLICKER if q.red > _BLOOD_RED else Reason.NO_PULSE
 
 
-def _why(q: Quality) -> Reason:
-    """The most likely cause of a line that is not believed: what shows most of the same line."""
+def _likely_cause(q: Quality) -> Reason:
+    """Return the reason for a refused peak: the signal that shares most of it, if any does."""
     if max(q.background, q.motion) < _MOST:
         return Reason.NO_PULSE
     return Reason.LIGHT_FLICKER if q.background >= q.motion else Reason.MOTION
