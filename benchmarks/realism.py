@@ -26,7 +26,8 @@ from scipy.signal import detrend
 from phase_rppg.datasets import base, prepare
 from phase_rppg.datasets.face_crops import follow, onto_clock
 from phase_rppg.fileio import read_json, write_json
-from phase_rppg.signal.rate import BAND_HZ, spectral_bpm
+from phase_rppg.signal.constants import BAND_HZ
+from phase_rppg.signal.rate import spectral_bpm
 from phase_rppg.synth import ClipJob, Clips
 
 FPS, WINDOW_S, STEP_S, SIZE = 30.0, 10.0, 5.0, 64

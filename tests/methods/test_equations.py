@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from phase_rppg.methods import chrom, common, green, ica, lgi, omit, pbv, pca, pos, ssr
-from phase_rppg.signal import rate
+from phase_rppg.signal import filters, rate
 from phase_rppg.types import Clip, RgbTrace
 
 TraceMaker = Callable[..., RgbTrace]
@@ -50,7 +50,7 @@ def test_chrom_is_x_minus_alpha_y_with_equal_spread(make_trace: TraceMaker) -> N
     trace = make_trace(noise=0.0)
     relative = trace.values / common.running_mean(trace.values, 48)
     x, y = 3 * relative[:, 0] - 2 * relative[:, 1], relative @ (1.5, 1.0, -1.5)
-    xf, yf = common.pulse_band(np.stack([x, y], 1), 30.0).T
+    xf, yf = filters.pulse_band(np.stack([x, y], 1), 30.0).T
     plain = xf - xf.std() / yf.std() * yf
     assert same_shape(chrom.extract(trace).values[48:-48], plain[48:-48]) > 0.999
 
@@ -58,7 +58,7 @@ def test_chrom_is_x_minus_alpha_y_with_equal_spread(make_trace: TraceMaker) -> N
 def test_green_is_the_relative_change_of_green_alone(make_trace: TraceMaker) -> None:
     trace = make_trace(noise=0.3)
     g = trace.values[:, 1]
-    plain = -common.pulse_band(g / g.mean() - 1, 30.0)
+    plain = -filters.pulse_band(g / g.mean() - 1, 30.0)
     np.testing.assert_allclose(green.extract(trace).values, plain, atol=1e-12)
     other = dataclasses.replace(trace, values=trace.values[:, [2, 1, 0]] ** [1.3, 1.0, 0.7])
     np.testing.assert_allclose(green.extract(other).values, plain, atol=1e-12)
@@ -74,19 +74,19 @@ def test_lgi_is_green_after_the_first_singular_vector(make_trace: TraceMaker) ->
     c = make_trace().values
     u = np.linalg.svd(c.T, full_matrices=False)[0][:, 0]
     y = (np.eye(3) - np.outer(u, u)) @ c.T
-    np.testing.assert_allclose(lgi.extract(make_trace()).values, -common.pulse_band(y[1], 30.0), atol=1e-9)
+    np.testing.assert_allclose(lgi.extract(make_trace()).values, -filters.pulse_band(y[1], 30.0), atol=1e-9)
 
 
 def test_omit_is_green_after_the_first_column_of_q(make_trace: TraceMaker) -> None:
     c = make_trace().values.T  # (3,T)
     q = c[:, 0] / np.linalg.norm(c[:, 0])  # Gram–Schmidt begins with the first column
     y = (np.eye(3) - np.outer(q, q)) @ c
-    np.testing.assert_allclose(omit.extract(make_trace()).values, -common.pulse_band(y[1], 30.0), atol=1e-9)
+    np.testing.assert_allclose(omit.extract(make_trace()).values, -filters.pulse_band(y[1], 30.0), atol=1e-9)
 
 
 def test_pbv_weights_have_the_signature(make_trace: TraceMaker) -> None:
     # W·Q ∝ P_bv: what the output shares with each channel is the blood volume signature.
-    changes = common.pulse_band(common.normalised(make_trace(noise=0.3).values), 30.0)
+    changes = filters.pulse_band(common.normalised(make_trace(noise=0.3).values), 30.0)
     w = pbv._weights(changes)
     shared = changes.T @ (changes @ w)
     shared /= np.linalg.norm(shared)
@@ -108,7 +108,7 @@ def test_jade_separates_what_was_mixed() -> None:
 
 def test_pca_is_the_component_that_beats_most_clearly(make_trace: TraceMaker) -> None:
     trace = make_trace(noise=0.3, light=0.01)
-    x = common.pulse_band(trace.values / trace.values.mean(0) - 1, 30.0)
+    x = filters.pulse_band(trace.values / trace.values.mean(0) - 1, 30.0)
     x -= x.mean(0)
     u, s, _ = np.linalg.svd(x, full_matrices=False)  # u·s are the components of the eigenvectors of xᵀx
     snr_db = [peak.snr_db for peak in (rate.spectral_peak(c, 30.0) for c in u.T) if peak is not None]

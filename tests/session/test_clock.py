@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phase_rppg.session.clock import MAX_GAP_S, Clock, History
+from phase_rppg.session.clock import Clock, History
+from phase_rppg.signal.constants import MAX_GAP_S
 
 
 @settings(max_examples=25, deadline=None)

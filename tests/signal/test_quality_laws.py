@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phase_rppg.signal import quality, rate
+from phase_rppg.signal import constants, quality
 from phase_rppg.types import RgbTrace
 
 FPS = 30.0
 T_S = np.arange(1800) / FPS  # 60 s: a line is 0.2 Hz wide
-BAND_HZ = rate.BAND_HZ[1] - rate.BAND_HZ[0]
+BAND_HZ = constants.BAND_HZ[1] - constants.BAND_HZ[0]
 CHANCE = 0.2 / BAND_HZ  # share of the band that lies within one line
 ALL = np.ones(len(T_S), bool)
 

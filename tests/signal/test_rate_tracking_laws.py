@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from phase_rppg.signal import rate, rate_tracking
+from phase_rppg.signal import constants, rate, rate_tracking
 from phase_rppg.signal.rate_tracking import GRID_BPM, RateTracker, TrackModel, log_evidence
 
 FPS = 30.0
@@ -136,7 +136,7 @@ def test_the_evidence_of_one_rate_is_limited() -> None:
 def test_rates_at_the_ends_of_the_band_are_followed(bpm: float) -> None:
     found = RateTracker().update([line(bpm)], 10.0)
     assert found.bpm == pytest.approx(bpm, abs=4)
-    assert 60 * rate.BAND_HZ[0] <= found.bpm <= 60 * rate.BAND_HZ[1]
+    assert 60 * constants.BAND_HZ[0] <= found.bpm <= 60 * constants.BAND_HZ[1]
 
 
 def test_a_tracker_that_was_reset_is_a_new_one() -> None:

@@ -40,7 +40,7 @@ def fixed(seed: int = 0) -> torch.Generator:
 def test_a_spectrum_sums_to_one_and_peaks_at_the_rhythm() -> None:
     spectrum = normalised_spectrum(tone(1.5), FPS)
     hz = torch.fft.rfftfreq(FRAMES, 1 / FPS)
-    hz = hz[(hz >= contrast.BAND_HZ[0]) & (hz <= contrast.BAND_HZ[1])]
+    hz = hz[(hz >= contrast.CONTRAST_PHYS_BAND_HZ[0]) & (hz <= contrast.CONTRAST_PHYS_BAND_HZ[1])]
     assert float(spectrum.sum()) == pytest.approx(1)
     assert float(hz[spectrum.argmax()]) == pytest.approx(1.5)
 
@@ -72,9 +72,14 @@ def test_the_forces_are_the_mean_distances_over_all_pairs() -> None:
     terms = contrast_loss(block, FPS, references=references, labelled=labelled, pieces=2, generator=fixed())
     generator = fixed()
     waves = torch.cat([block, block.mean(-1, keepdim=True)], -1).transpose(1, 2)
-    x = contrast.piece_spectra(waves, FRAMES // 2, 2, FPS, contrast.BAND_HZ, generator)
+    x = contrast.piece_spectra(waves, FRAMES // 2, 2, FPS, contrast.CONTRAST_PHYS_BAND_HZ, generator)
     y = contrast.piece_spectra(
-        references[labelled].unsqueeze(1).expand(-1, 4, -1), FRAMES // 2, 2, FPS, contrast.BAND_HZ, generator
+        references[labelled].unsqueeze(1).expand(-1, 4, -1),
+        FRAMES // 2,
+        2,
+        FPS,
+        contrast.CONTRAST_PHYS_BAND_HZ,
+        generator,
     )
 
     def distance(one: torch.Tensor, two: torch.Tensor, *, same: bool = False) -> float:

@@ -25,12 +25,12 @@ import numpy as np
 from .. import registry
 from ..errors import DatasetLayoutError, InputError, RecordingError, VideoError
 from ..signal import resample
+from ..signal.constants import MAX_GAP_S
 from ..types import FloatArray, Frame, FrameSource, Recording, Waveform
 
 if TYPE_CHECKING:
     from ..video.decode import VideoFile
 
-MAX_GAP_S = 0.5  # longer pauses of the reference are not bridged
 MIN_REFERENCE_S = 2.0
 MIN_REFERENCE_HZ = 8.0  # below it the upper end of the pulse band and its shape are lost
 VIDEO_SUFFIXES = (".avi", ".mp4", ".mkv", ".mov", ".m4v", ".webm")

@@ -14,9 +14,9 @@ from ..face.crop import CROP_PX, AreaCrop, Box, square, to_bytes
 from ..face.detector import Detector
 from ..face.registration import FaceRegistration
 from ..face.tracker import Track, Tracker
+from ..signal.constants import MAX_GAP_S
 from ..types import ByteArray, FloatArray, FrameSource
 
-MAX_GAP_S = 0.5  # pictures further apart than this are not blended
 _ALWAYS_LOOK = 1.0  # shift that makes the tracker look at its fastest pace: nothing here is in a hurry
 
 

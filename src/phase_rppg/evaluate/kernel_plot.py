@@ -9,13 +9,13 @@ import numpy as np
 
 from ..physics import fir
 from ..physics.kernel import EPS, LATE_S, Component
+from ..signal.constants import BAND_HZ
 from ..types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BAND_HZ = (40 / 60, 200 / 60)
 _COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple")
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import ArgumentError, UnknownNameError
 from ..signal import filters, quality, rate
+from ..signal.constants import BAND_HZ, TOOLBOX_BAND_HZ, TOOLBOX_DETREND
 from ..types import FloatArray, Waveform
 
 WITHIN_BPM = 5.0
@@ -141,7 +142,7 @@ def toolbox_snr_db(values: FloatArray, fps: float, truth_bpm: float) -> float:
     power = np.abs(np.fft.rfft(x - x.mean(), _next_power_of_two(len(x)))) ** 2
     line_hz = truth_bpm / 60
     line = (np.abs(hz - line_hz) <= _LINE_HALF_WIDTH_HZ) | (np.abs(hz - 2 * line_hz) <= _LINE_HALF_WIDTH_HZ)
-    low_hz, high_hz = rate.TOOLBOX_BAND_HZ
+    low_hz, high_hz = TOOLBOX_BAND_HZ
     rest = (hz >= low_hz) & (hz <= high_hz) & ~line
     signal, noise = float(power[line].sum()), float(power[rest].sum())
     floor = 1e-6 * (signal + noise) + 1e-300
@@ -172,8 +173,8 @@ def compare(prediction: Waveform, reference: Waveform, convention: Convention = 
             true.bpm,
             quality.snr_db(prediction, true.bpm),
             macc(
-                filters.bandpass(prediction.values, prediction.fps, *rate.BAND_HZ),
-                filters.bandpass(reference.values, reference.fps, *rate.BAND_HZ),
+                filters.bandpass(prediction.values, prediction.fps, *BAND_HZ),
+                filters.bandpass(reference.values, reference.fps, *BAND_HZ),
             ),
         )
     ours, theirs = (_toolbox_filtered(wave) for wave in (prediction, reference))
@@ -268,8 +269,8 @@ def _centred(values: FloatArray) -> FloatArray | None:
 
 
 def _toolbox_filtered(wave: Waveform) -> FloatArray:
-    smooth = filters.detrend(wave.values, rate.TOOLBOX_DETREND)
-    return filters.butterworth(smooth, wave.fps, *rate.TOOLBOX_BAND_HZ, order=1)
+    smooth = filters.detrend(wave.values, TOOLBOX_DETREND)
+    return filters.butterworth(smooth, wave.fps, *TOOLBOX_BAND_HZ, order=1)
 
 
 def _next_power_of_two(count: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..types import RgbTrace, Waveform
+from ..signal import filters
+from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 from . import common
 
 NAME = "chrom"
@@ -26,20 +27,13 @@ def extract(trace: RgbTrace) -> Waveform:
     relative = common.ratio(values, common.running_mean(values, length))
     x = 3 * relative[:, 0] - 2 * relative[:, 1]
     y = 1.5 * relative[:, 0] + relative[:, 1] - 1.5 * relative[:, 2]
-    xy = common.pulse_band(np.stack([x, y], 1), trace.fps)  # (T,2)
+    xy = filters.pulse_band(np.stack([x, y], 1), trace.fps)  # (T,2)
+    return common.wave_on_clock_of(trace, common.overlap_add(xy, length, _combine))
 
-    hop = max(length // 2, 1)
-    # Windows hang over both ends by half, so that their sum is one everywhere.
-    padded = np.pad(xy, ((hop, length), (0, 0)))
-    inside = np.pad(np.ones(len(xy)), (hop, length))
-    window = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2
-    out, weight = np.zeros(len(padded)), np.zeros(len(padded))
-    for start in range(0, len(xy) + hop, hop):
-        part = slice(start, start + length)
-        here = inside[part] > 0
-        sigma = padded[part][here].std(0)
-        alpha = sigma[0] / sigma[1] if sigma[1] > 0 else 0.0
-        out[part] += window * (padded[part, 0] - alpha * padded[part, 1])
-        weight[part] += window
-    kept = slice(hop, hop + len(xy))
-    return common.wave_on_clock_of(trace, common.ratio(out[kept], weight[kept]))
+
+def _combine(xy: FloatArray, inside: BoolArray) -> FloatArray:
+    """X_f − σ(X_f)/σ(Y_f)·Y_f of one window (L,2)."""
+    sigma = xy[inside].std(0)
+    alpha = sigma[0] / sigma[1] if sigma[1] > 0 else 0.0
+    combined: FloatArray = xy[:, 0] - alpha * xy[:, 1]
+    return combined

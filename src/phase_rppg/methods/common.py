@@ -4,14 +4,14 @@ sign.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..errors import ArgumentError
 from ..signal import filters
 from ..signal.resample import bridge
-from ..types import FloatArray, RgbTrace, Waveform
-
-LOWEST_HZ, HIGHEST_HZ = 0.6, 8.0  # the pulse with its harmonics
+from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 
 
 def colours(trace: RgbTrace) -> FloatArray:
@@ -49,17 +49,31 @@ def running_mean(values: FloatArray, count: int) -> FloatArray:
     return (total[last] - total[first]) / (last - first).reshape(-1, *[1] * (values.ndim - 1))
 
 
-def pulse_band(values: FloatArray, fps: float) -> FloatArray:
-    """Keep the pulse and its harmonics; a clock too slow for that is only freed of its drift."""
-    high_hz = min(HIGHEST_HZ, 0.45 * fps)
-    if high_hz <= 2 * LOWEST_HZ:
-        return filters.remove_line(values)
-    return filters.bandpass(values, fps, LOWEST_HZ, high_hz, order=2)
-
-
 def window_length(seconds: float, fps: float, count: int) -> int:
     """Frames in a window of the paper's duration at this frame rate, at most what there is."""
     return int(min(max(round(seconds * fps), 2), count))
+
+
+def overlap_add(
+    values: FloatArray, length: int, combine: Callable[[FloatArray, BoolArray], FloatArray]
+) -> FloatArray:
+    """Combine the channels of values (T,C) into (T,), in Hann windows that overlap by half.
+
+    `combine` gets a window (L,C), with zeros beyond both ends of the signal, and which of its frames are
+    inside. Windows extend over both ends by half, so that their weights have the same sum everywhere.
+    """
+    length -= length % 2 if length > 2 else 0
+    hop = max(length // 2, 1)
+    padded = np.pad(values, ((hop, length), (0, 0)))
+    inside = np.pad(np.ones(len(values), bool), (hop, length))
+    window = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2
+    out, weight = np.zeros(len(padded)), np.zeros(len(padded))
+    for start in range(0, len(values) + hop, hop):
+        part = slice(start, start + length)
+        out[part] += window * combine(padded[part], inside[part])
+        weight[part] += window
+    kept = slice(hop, hop + len(values))
+    return ratio(out[kept], weight[kept])
 
 
 def upright(wave: FloatArray, values: FloatArray, fps: float) -> FloatArray:
@@ -67,7 +81,7 @@ def upright(wave: FloatArray, values: FloatArray, fps: float) -> FloatArray:
 
     Blood absorbs green more than red, so R/R̄ − G/Ḡ rises with it, while changes of light cancel.
     """
-    relative = pulse_band(normalised(values), fps)
+    relative = filters.pulse_band(normalised(values), fps)
     return -wave if float(wave @ (relative[:, 0] - relative[:, 1])) < 0 else wave
 
 

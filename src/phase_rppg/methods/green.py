@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..signal import filters
 from ..types import RgbTrace, Waveform
 from . import common
 
@@ -16,4 +17,4 @@ INPUT = "trace"
 def extract(trace: RgbTrace) -> Waveform:
     """The relative change of green within the pulse band, turned so that more blood is up."""
     green = common.normalised(common.colours(trace))[:, 1]
-    return common.wave_on_clock_of(trace, -common.pulse_band(green, trace.fps))
+    return common.wave_on_clock_of(trace, -filters.pulse_band(green, trace.fps))

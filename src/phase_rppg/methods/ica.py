@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..signal import filters
 from ..types import FloatArray, RgbTrace, Waveform
 from . import common, sources
 
@@ -21,7 +22,7 @@ _SWEEPS = 50
 def extract(trace: RgbTrace) -> Waveform:
     """Band-passed, standardised channels → JADE → the source with the clearest line."""
     values = common.colours(trace)
-    relative = common.pulse_band(common.normalised(values), trace.fps)
+    relative = filters.pulse_band(common.normalised(values), trace.fps)
     wave = sources.clearest(jade(relative), trace.fps, trace.valid)
     return common.wave_on_clock_of(trace, common.upright(wave, values, trace.fps))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..signal import filters
 from ..types import RgbTrace, Waveform
 from . import common
 
@@ -21,4 +22,4 @@ def extract(trace: RgbTrace) -> Waveform:
     _, axes = np.linalg.eigh(values.T @ values)
     direction = axes[:, -1]  # the first left singular vector of valuesᵀ
     rest = values - np.outer(values @ direction, direction)
-    return common.wave_on_clock_of(trace, -common.pulse_band(rest[:, 1], trace.fps))
+    return common.wave_on_clock_of(trace, -filters.pulse_band(rest[:, 1], trace.fps))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..signal import filters
 from ..types import RgbTrace, Waveform
 from . import common
 
@@ -24,4 +25,4 @@ def extract(trace: RgbTrace) -> Waveform:
     q, _ = np.linalg.qr(values.T)  # Q (3,3)
     direction = q[:, 0]
     rest = values - np.outer(values @ direction, direction)
-    return common.wave_on_clock_of(trace, -common.pulse_band(rest[:, 1], trace.fps))
+    return common.wave_on_clock_of(trace, -filters.pulse_band(rest[:, 1], trace.fps))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..types import RgbTrace, Waveform
+from ..signal import filters
+from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 from . import common
 
 NAME = "pbv"
@@ -23,18 +24,13 @@ def extract(trace: RgbTrace) -> Waveform:
     """S = W·C_n with W = k·P_bv·Q⁻¹, Q = C_n·C_nᵀ, |W| = 1, in Hann windows that overlap by half."""
     values = common.colours(trace)
     length = common.window_length(WINDOW_S, trace.fps, len(values))
-    length -= length % 2 if length > 2 else 0
-    relative = common.pulse_band(common.normalised(values), trace.fps)
-    hop = max(length // 2, 1)
-    padded = np.pad(relative, ((hop, length), (0, 0)))
-    window = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2
-    out, weight = np.zeros(len(padded)), np.zeros(len(padded))
-    for start in range(0, len(relative) + hop, hop):
-        part = slice(start, start + length)
-        out[part] += window * (padded[part] @ _weights(padded[part]))
-        weight[part] += window
-    kept = slice(hop, hop + len(relative))
-    return common.wave_on_clock_of(trace, -common.ratio(out[kept], weight[kept]))
+    relative = filters.pulse_band(common.normalised(values), trace.fps)
+    return common.wave_on_clock_of(trace, -common.overlap_add(relative, length, _combine))
+
+
+def _combine(changes: FloatArray, _inside: BoolArray) -> FloatArray:
+    """W·C_n of one window (L,3)."""
+    return changes @ _weights(changes)
 
 
 def _weights(changes: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..signal import filters
 from ..types import RgbTrace, Waveform
 from . import common, sources
 
@@ -21,7 +22,7 @@ def extract(trace: RgbTrace) -> Waveform:
     pulse.
     """
     values = common.colours(trace)
-    relative = common.pulse_band(common.normalised(values), trace.fps)
+    relative = filters.pulse_band(common.normalised(values), trace.fps)
     relative = relative - relative.mean(0)
     _, axes = np.linalg.eigh(relative.T @ relative)
     wave = sources.clearest(relative @ axes, trace.fps, trace.valid)

@@ -11,6 +11,7 @@ import numpy as np
 from ..fileio import atomic_path
 from ..session.results import FaceResult, Result, WindowResult
 from ..signal import filters, rate
+from ..signal.constants import DISPLAY_BAND_HZ
 from ..signal.resample import bridge
 from ..types import Estimate, FloatArray, Waveform
 from .document import line
@@ -118,7 +119,7 @@ def shown_span(face: FaceResult, window: WindowResult | None) -> tuple[float, fl
 def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> None:
     """The wave of a face between two times, with its beats."""
     wider = _cut(face.wave, start_s - _SETTLE_S, end_s + _SETTLE_S)
-    smooth = Waveform(pulse_band(wider), wider.fps, wider.start_s, wider.valid)
+    smooth = Waveform(display_filter(wider), wider.fps, wider.start_s, wider.valid)
     wave = _cut(smooth, start_s, end_s)
     if len(wave.values) > 2:
         spread = float(np.max(np.abs(wave.values[wave.valid]), initial=0.0)) or 1.0
@@ -193,12 +194,9 @@ def _draw_rate(axes: Axes, face: FaceResult, duration_s: float) -> None:
     _label(axes, "time (s)", "heart rate (bpm)")
 
 
-def pulse_band(wave: Waveform) -> FloatArray:
+def display_filter(wave: Waveform) -> FloatArray:
     """The wave without drift and fast noise, for the eye."""
-    high_hz = min(6.0, 0.45 * wave.fps)
-    if high_hz <= 1.0:
-        return filters.remove_line(wave.values)
-    return filters.bandpass(bridge(wave.values, wave.valid), wave.fps, 0.6, high_hz, order=2)
+    return filters.pulse_band(bridge(wave.values, wave.valid), wave.fps, DISPLAY_BAND_HZ)
 
 
 def _label(axes: Axes, x: str, y: str) -> None:

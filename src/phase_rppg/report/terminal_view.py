@@ -191,10 +191,10 @@ def braille(x: FloatArray, y: FloatArray, columns: int, rows: int) -> list[str]:
 
 def _unit_wave(wave: Waveform) -> np.ndarray:
     """Scale a wave to −1 … 1 for drawing; NaN where the face was not seen."""
-    from .plots import pulse_band
+    from .plots import display_filter
 
     if wave.valid.sum() < 3:
         return np.full(len(wave.values), np.nan)
-    values = pulse_band(wave)
+    values = display_filter(wave)
     top = float(np.max(np.abs(values[wave.valid]))) or 1.0
     return np.where(wave.valid, np.clip(values / top, -1, 1), np.nan)

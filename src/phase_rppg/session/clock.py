@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..signal.constants import MAX_GAP_S
 from ..types import BoolArray, FloatArray
 
-MAX_GAP_S = 0.5
 _SLACK = 1e-6  # of one tick: a timestamp that rounding moved still counts
 
 

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..signal.rate import BAND_HZ, Peak
+from ..signal.constants import BAND_HZ
+from ..signal.rate import Peak
 from ..types import BoolArray, Estimate, FloatArray, NoReading, Quality, Reading, Reason
 from .calibration import Calibration, Limits, Thresholds
 from .results import WindowResult

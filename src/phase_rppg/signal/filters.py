@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..types import FloatArray
+from .constants import BAND_HZ, PULSE_BAND_HZ
 
 
 def detrend(values: FloatArray, strength: float = 100.0) -> FloatArray:
@@ -53,7 +54,7 @@ def remove_line(values: FloatArray, weights: FloatArray | None = None) -> FloatA
 
 
 def bandpass(
-    values: FloatArray, fps: float, low_hz: float = 0.66, high_hz: float = 3.34, order: int = 2
+    values: FloatArray, fps: float, low_hz: float = BAND_HZ[0], high_hz: float = BAND_HZ[1], order: int = 2
 ) -> FloatArray:
     """Keep what lies between two frequencies, without moving it in time.
 
@@ -77,6 +78,14 @@ def bandpass(
     padded = remove_line(padded)
     out = np.fft.irfft(np.fft.rfft(padded, size, axis=0) * gain[:, None], size, axis=0)
     return out[pad : pad + count].reshape(values.shape)
+
+
+def pulse_band(values: FloatArray, fps: float, band_hz: tuple[float, float] = PULSE_BAND_HZ) -> FloatArray:
+    """Keep the pulse and its harmonics; if the frame rate is too low, only remove the linear trend."""
+    low_hz, high_hz = band_hz[0], min(band_hz[1], 0.45 * fps)
+    if high_hz <= 2 * low_hz:
+        return remove_line(values)
+    return bandpass(values, fps, low_hz, high_hz, order=2)
 
 
 def butterworth(values: FloatArray, fps: float, low_hz: float, high_hz: float, order: int = 1) -> FloatArray:

@@ -12,19 +12,19 @@ import numpy as np
 
 from ..types import BoolArray, FloatArray, Waveform
 from . import filters
+from .constants import MOTION_BAND_HZ
 from .resample import bridge
 
 # Face widths (root mean square within the band). A path much fainter than this is left alone: it is mostly
 # the tracker's own noise, and where it does follow the heart it follows the beat's nod.
 FAINT = 0.005
-FIT_HZ = (0.5, 4.0)  # where path and wave are compared: the band of hearts, and a little beside it
 _TYPICAL_HZ = 1.6  # turns a speed into the width of a swing
 _NO_PATH = 1e-4  # face widths: less than any tracker tells
 
 
 def without_motion(wave: Waveform, centre: FloatArray) -> Waveform:
     """The wave without what `centre` (T,2), the place of the face in face widths, explains of it."""
-    low_hz, top_hz = FIT_HZ[0], min(FIT_HZ[1], 0.45 * wave.fps)
+    low_hz, top_hz = MOTION_BAND_HZ[0], min(MOTION_BAND_HZ[1], 0.45 * wave.fps)
     if wave.valid.sum() < 2 * wave.fps or top_hz <= low_hz:
         return wave
     path = bridge(centre, wave.valid)  # (T,2)

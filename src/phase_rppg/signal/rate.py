@@ -15,11 +15,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..types import BoolArray, ComplexArray, FloatArray, Waveform
 from . import filters
+from .constants import BAND_HZ, TOOLBOX_BAND_HZ, TOOLBOX_DETREND
 from .resample import bridge
 
-BAND_HZ = (0.66, 3.34)  # 40–200 bpm
-TOOLBOX_BAND_HZ = (0.6, 3.3)
-TOOLBOX_DETREND = 100.0
 # A pulse rises faster than it falls: so strong is its first harmonic, and so far it leads its line (radians).
 SHAPE_RATIO, SHAPE_PHASE = 0.4, 1.6
 # Hearts are rarely near the ends of the band, noise is strongest at its low end: a broad log-normal weight.

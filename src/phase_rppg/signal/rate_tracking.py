@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..types import FloatArray
-from .rate import BAND_HZ, Spectrum
+from .constants import BAND_HZ
+from .rate import Spectrum
 
 GRID_BPM: FloatArray = np.arange(40.0, 200.5, 1.0)  # the states of the path
 MODEL_SPREAD_BPM = 5.0  # "the same rate" for `support`, as P(|error| ≤ 5 bpm)

@@ -6,8 +6,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..types import BoolArray, FloatArray
-
-_CLOCK_SLACK = 1e-6  # of one sample: a last timestamp that rounding moved still counts
+from .constants import CLOCK_TOLERANCE, MAX_GAP_S
 
 
 def to_uniform(
@@ -16,7 +15,7 @@ def to_uniform(
     fps: float,
     *,
     valid: BoolArray | None = None,
-    max_gap_s: float = 0.5,
+    max_gap_s: float = MAX_GAP_S,
 ) -> tuple[FloatArray, float, BoolArray]:
     """Resample values (T,…) seen at times t_s (T,) onto a clock of `fps`, starting at the first timestamp.
 
@@ -30,7 +29,7 @@ def to_uniform(
         raise ArgumentError("t_s", "times that repeat, fall or are not finite", "strictly rising timestamps")
     if not (np.isfinite(fps) and fps > 0):
         raise ArgumentError("fps", fps, "a positive number")
-    count = int(np.floor((t_s[-1] - t_s[0]) * fps + _CLOCK_SLACK)) + 1
+    count = int(np.floor((t_s[-1] - t_s[0]) * fps + CLOCK_TOLERANCE)) + 1
     grid_s = t_s[0] + np.arange(count) / fps
     seen = np.isfinite(values.reshape(len(values), -1)).all(1)  # (T,)
     if valid is not None:
@@ -39,13 +38,13 @@ def to_uniform(
         return np.zeros((count, *values.shape[1:])), float(t_s[0]), np.zeros(count, bool)
 
     known_s, known = t_s[seen], values[seen]
-    right = np.clip(np.searchsorted(known_s, grid_s - _CLOCK_SLACK / fps), 0, len(known_s) - 1)
-    left = np.where(np.abs(known_s[right] - grid_s) <= _CLOCK_SLACK / fps, right, np.maximum(right - 1, 0))
+    right = np.clip(np.searchsorted(known_s, grid_s - CLOCK_TOLERANCE / fps), 0, len(known_s) - 1)
+    left = np.where(np.abs(known_s[right] - grid_s) <= CLOCK_TOLERANCE / fps, right, np.maximum(right - 1, 0))
     span_s = known_s[right] - known_s[left]
     share = np.divide(grid_s - known_s[left], span_s, out=np.zeros(count), where=span_s > 0)
     share = np.clip(share, 0.0, 1.0).reshape(-1, *[1] * (values.ndim - 1))
     out = known[left] * (1 - share) + known[right] * share
-    slack_s = _CLOCK_SLACK / fps
+    slack_s = CLOCK_TOLERANCE / fps
     inside = (grid_s >= known_s[0] - slack_s) & (grid_s <= known_s[-1] + slack_s)
     return out, float(t_s[0]), inside & (span_s <= max_gap_s + slack_s)
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 
-BAND_HZ = (40 / 60, 250 / 60)  # of the paper
+CONTRAST_PHYS_BAND_HZ = (40 / 60, 250 / 60)  # of the paper
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def contrast_loss(
     labelled: Tensor | None = None,
     pieces: int = 4,
     piece_s: float | None = None,
-    band_hz: tuple[float, float] = BAND_HZ,
+    band_hz: tuple[float, float] = CONTRAST_PHYS_BAND_HZ,
     generator: torch.Generator | None = None,
 ) -> ContrastTerms:
     """Judge ST-rPPG blocks (B,T,S) of two or more different videos.
@@ -101,7 +101,9 @@ def piece_spectra(
     return normalised_spectrum(windows.gather(2, index).flatten(1, 2), fps, band_hz)
 
 
-def normalised_spectrum(waves: Tensor, fps: float, band_hz: tuple[float, float] = BAND_HZ) -> Tensor:
+def normalised_spectrum(
+    waves: Tensor, fps: float, band_hz: tuple[float, float] = CONTRAST_PHYS_BAND_HZ
+) -> Tensor:
     """Power of (…,T) at the frequencies within the band, summing to one: (…,F)."""
     frames = waves.shape[-1]
     hz = torch.fft.rfftfreq(frames, 1 / fps, device=waves.device)

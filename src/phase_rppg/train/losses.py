@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, UnknownNameError
 from ..nn.output import Output
+from ..signal.constants import BAND_HZ
 from .contrast import contrast_loss, normalised_spectrum
 
 AUXILIARY = ("latent", "spectral", "oscillator", "skin", "cover", "none")
-BAND_HZ = (0.66, 3.34)
 LAG = 3  # frames between the samples that the oscillator's recurrence links
 _TINY = 1e-8
 

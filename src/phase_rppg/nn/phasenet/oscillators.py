@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-BAND_HZ = (0.6, 4.0)  # where natural frequencies begin; learning may leave it, within LIMIT_HZ
+INITIAL_HZ = (0.6, 4.0)  # where natural frequencies begin; learning may leave it, within LIMIT_HZ
 LIMIT_HZ = (0.2, 6.0)
 LIMIT_DAMPING = (0.1, 12.0)  # α in 1/s
 UNDERDAMPED = 1.6  # α ≤ 1.6 ω keeps the eigenvalues of A complex, as the closed form needs
@@ -28,7 +28,7 @@ class OscillatorBank(nn.Module):
         self.count, self.step_s = count, 1.0 / fps
         self.drive = nn.Conv2d(channels, count, 1, bias=False)
         self.read = nn.Conv2d(2 * count, channels, 1)
-        self.log_hz = nn.Parameter(torch.linspace(math.log(BAND_HZ[0]), math.log(BAND_HZ[1]), count))
+        self.log_hz = nn.Parameter(torch.linspace(math.log(INITIAL_HZ[0]), math.log(INITIAL_HZ[1]), count))
         # From a fifth of a second to about two seconds of memory, interleaved over the frequencies.
         memory = torch.linspace(math.log(0.25), math.log(2.0), 4).repeat((count + 3) // 4)[:count]
         self.log_damping = nn.Parameter(math.log(2.0) - memory)
@@ -89,7 +89,7 @@ def powers(trace: Tensor, det: Tensor, count: Tensor) -> Tensor:
 
 def sample_kernels(count: int, length: int, dilation: int, fps: float) -> Tensor:
     """Impulse responses of random cardiac oscillators, (count,length), every `dilation` frames."""
-    low, high = (math.log(hz) for hz in BAND_HZ)
+    low, high = (math.log(hz) for hz in INITIAL_HZ)
     omega = 2 * math.pi * torch.exp(torch.empty(count).uniform_(low, high))
     alpha = omega * torch.empty(count).uniform_(0.2, 1.0)
     damped = 1 + alpha / fps
