@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from phase_rppg.errors import OutputError
 from phase_rppg.fileio import dump_json, json_pieces
 from phase_rppg.report import document, html, plots
+from phase_rppg.session import reasons
 from phase_rppg.types import Reason
 from report import results
 
@@ -66,8 +67,27 @@ def test_rows_have_one_line_per_window() -> None:
     assert rows[10] == rows[10] | {"bpm": "", "low": "", "high": "", "reason": "NO_PULSE"}
 
 
-def test_every_reason_has_advice() -> None:
-    assert set(document.ADVICE) == set(Reason)
+def test_every_reason_has_advice_and_guidance_and_no_other_name_has() -> None:
+    texts = json.loads(Path(reasons.__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    assert set(texts["reasons"]) == {reason.name for reason in Reason}
+    assert all(set(one) == {"advice", "guidance"} and all(one.values()) for one in texts["reasons"].values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"luma": 59}, "light"),
+        ({"face_px": 69}, "closer"),
+        ({"motion": 0.21}, "still"),
+        ({"fps": 19}, "camera"),
+    ],
+)
+def test_a_poor_quality_feature_gives_its_hint(changed: dict[str, float], word: str) -> None:
+    good = dataclasses.replace(
+        results.face().windows[0].quality, luma=60.0, face_px=70.0, motion=0.2, clipped=0.15, fps=20.0
+    )
+    assert reasons.hint(good) is None
+    assert word in str(reasons.hint(dataclasses.replace(good, **changed)))
 
 
 def test_lines_say_the_rate_or_the_reason() -> None:

@@ -6,7 +6,7 @@ import { Measurement, type Method } from "./measurement";
 import { csvText, document as toDocument, type Result } from "./session/document";
 import { note } from "./ui/readout";
 import { View } from "./ui/view";
-import { ADVICE } from "./ui/words";
+import { GUIDANCE } from "./ui/words";
 
 const view = new View();
 const engine = new Engine();
@@ -44,7 +44,7 @@ async function startCamera(id?: string): Promise<void> {
     await showCameras(track.getSettings().deviceId);
     if (mine !== attempt) return;
     running = new Measurement("camera", "camera", method, engine, view, chosenMethod());
-    view.show(note("searching", "no face", ADVICE.NO_FACE, "NO_FACE"));
+    view.show(note("searching", "no face", GUIDANCE.NO_FACE, "NO_FACE"));
   } catch (error) {
     if (mine === attempt) giveUp(error instanceof CameraError ? "no camera" : "not started", error);
   } finally {
@@ -93,7 +93,7 @@ async function fileEnded(done: Measurement): Promise<void> {
   const [face] = last.faces;
   const { summary } = face ?? { summary: null };
   if (summary && "bpm" in summary) view.show({ state: "steady", label: "whole video", bpm: summary.bpm, low: summary.low, high: summary.high, share: summary.pOk, guidance: "The report is below." });
-  else view.show(note("none", "no reading", ADVICE[summary?.reason ?? "NO_FACE"], summary?.reason ?? "NO_FACE"));
+  else view.show(note("none", "no reading", GUIDANCE[summary?.reason ?? "NO_FACE"], summary?.reason ?? "NO_FACE"));
 }
 
 async function stop(why = "Stopped. The numbers are kept until you close this tab."): Promise<void> {

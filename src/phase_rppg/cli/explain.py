@@ -80,7 +80,7 @@ def explain_video(
     """Draw the masks of one video; ends with code 3 when there is nothing to read in it."""
     from ..errors import ArgumentError, InputError
     from ..measurement.attention import look
-    from ..report.document import ADVICE
+    from ..session.reasons import ADVICE
     from ..types import Estimate, Reason
     from ..video.decode import VideoFile
     from . import NO_READING

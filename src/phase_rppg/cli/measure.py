@@ -193,7 +193,8 @@ def print_result(result: Result, *, windows: bool = False, quiet: bool = False) 
     from rich.console import Console
     from rich.markup import escape
 
-    from ..report.document import ADVICE, line
+    from ..report.document import line
+    from ..session.reasons import ADVICE
     from ..types import Estimate, Reason
 
     console = Console(highlight=False, soft_wrap=True)

@@ -7,29 +7,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..session.reasons import GUIDANCE, STEADY_BPM, STEADY_GUIDANCE, STEADY_WINDOWS, UNSURE_GUIDANCE, hint
 from ..session.results import Event, FaceEvent, WindowResult
 from ..types import Estimate, Quality, Reason
 
-STEADY_WINDOWS = 3  # so many readings in a row …
-STEADY_BPM = 5.0  # … that agree within this are a steady rate
 KEPT_RATES = 240  # of the rate over time
 KEPT_WINDOWS = 3600  # for the summary: an hour, with windows every second
 _EARLY = (Reason.FACE_LOST, Reason.NO_FACE, Reason.TOO_SHORT)
-
-GUIDANCE = {
-    Reason.NO_FACE: "No face in view. Look at the camera.",
-    Reason.FACE_LOST: "Your face was out of sight. Stay in the picture.",
-    Reason.FACE_TOO_SMALL: "Come closer: your face is too small in the picture.",
-    Reason.NO_PULSE: "No pulse that can be trusted. Hold still, in even light.",
-    Reason.LIGHT_FLICKER: "The light changes at the same rate. Try daylight or a steadier lamp.",
-    Reason.MOTION: "Hold still: your head moves at the same rate.",
-    Reason.TOO_SHORT: "Too short. At least six seconds with a face are needed.",
-    Reason.TOO_DARK: "More light on your face, please.",
-    Reason.CLIPPED: "Too bright: turn away from the strong light.",
-    Reason.LOW_FPS: "Too few frames per second. More light, or fewer other programs, may help.",
-    Reason.BAD_TIMESTAMPS: "The video stumbled. Close other heavy programs or tabs.",
-    Reason.NO_COLOUR: "The picture has no colour. Switch off infrared or black-and-white mode.",
-}
 
 
 class LiveState(str, enum.Enum):
@@ -86,8 +70,7 @@ class FaceReadout:
         if not isinstance(last, Estimate):
             return Shown(LiveState.NONE, GUIDANCE[last.reason], last.p_ok)
         mood = LiveState.STEADY if self._is_steady() else LiveState.UNSURE
-        settled = "Steady reading. Stay as you are."
-        plain = settled if mood is LiveState.STEADY else "Settling. Hold still for a few more seconds."
+        plain = STEADY_GUIDANCE if mood is LiveState.STEADY else UNSURE_GUIDANCE
         return Shown(mood, hint(self._recent[-1].quality) or plain, last.p_ok, last)
 
     def _is_steady(self) -> bool:
@@ -136,18 +119,3 @@ class Readout:
     def shown(self) -> Shown:
         main = self.main
         return main.shown if main is not None else Shown(LiveState.SEARCHING, GUIDANCE[Reason.NO_FACE])
-
-
-def hint(quality: Quality) -> str | None:
-    """How a reading could be better, if it could."""
-    if quality.luma < 60:
-        return "A little more light would help."
-    if quality.face_px < 70:
-        return "Come a little closer."
-    if quality.motion > 0.2:
-        return "Hold still."
-    if quality.clipped > 0.15:
-        return "Turn a little away from the light."
-    if quality.fps < 20:
-        return "The camera is slow; more light often makes it faster."
-    return None

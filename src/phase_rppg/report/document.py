@@ -8,25 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from ..session.reasons import ADVICE
 from ..session.results import FaceResult, Result, WindowResult
 from ..types import Estimate, Reading, Reason
 
 CSV_COLUMNS = ("video", "face", "start_s", "end_s", "bpm", "low", "high", "p_ok", "snr_db", "reason")
-
-ADVICE = {
-    Reason.NO_FACE: "no face was found",
-    Reason.FACE_LOST: "the face was out of sight for too long",
-    Reason.FACE_TOO_SMALL: "the face is too small; come closer to the camera",
-    Reason.NO_PULSE: "no pulse that can be trusted; keep still in steady light, and avoid strong compression",
-    Reason.LIGHT_FLICKER: "the light changes at the same rate; use steady light",
-    Reason.MOTION: "the head moves at the same rate; keep still",
-    Reason.TOO_SHORT: "too short; at least 6 seconds with a face are needed",
-    Reason.TOO_DARK: "too dark; add light",
-    Reason.CLIPPED: "the skin is overexposed; use less light or exposure",
-    Reason.LOW_FPS: "too few frames per second; at least 10 are needed, 15 or more are better",
-    Reason.BAD_TIMESTAMPS: "the timestamps are missing or have pauses; give the true frame rate with --fps",
-    Reason.NO_COLOUR: "there is no colour (grey or infrared); a colour video is needed",
-}
 
 
 def document(result: Result, windows: Callable[[Iterator[Any]], Any] = list) -> dict[str, Any]:

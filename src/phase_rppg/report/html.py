@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..fileio import write_text
+from ..session.reasons import ADVICE
 from ..session.results import FaceResult, Result
 from ..types import Estimate
 from . import plots
-from .document import ADVICE, line, sureness
+from .document import line, sureness
 
 _STYLE = """
 :root { --ink: #1b1f24; --quiet: #66707b; --pulse: #c0392b; --line: #e3e7eb; }

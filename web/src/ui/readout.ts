@@ -2,7 +2,7 @@
 
 import type { Event, WindowResult } from "../session/results";
 import { isEstimate, type Reason } from "../types";
-import { ADVICE, hint } from "./words";
+import { GUIDANCE, hint, STEADY, UNSURE } from "./words";
 
 export type LiveState = "idle" | "loading" | "searching" | "measuring" | "steady" | "unsure" | "none";
 
@@ -21,8 +21,6 @@ export interface Shown {
 export const note = (state: LiveState, label: string, guidance: string, reason?: Reason): Shown =>
   ({ state, label, guidance, reason, bpm: null, low: null, high: null, share: 0 });
 
-const STEADY_WINDOWS = 3; // so many readings in a row …
-const STEADY_BPM = 5; // … that agree within this are a steady rate
 const NEEDED_S = 10; // of a face, before the first window is full
 const PAUSE_S = 2; // after a longer pause of the picture the number before it is no longer true
 
@@ -44,13 +42,13 @@ export class Readout {
     this.nowS = tS;
     for (const event of events) {
       if (event.kind === "face") this.seen(event.face, event.change, event.tS);
-      if (event.kind === "window" && event.face === this.face) this.recent = [...this.recent, event].slice(-STEADY_WINDOWS);
+      if (event.kind === "window" && event.face === this.face) this.recent = [...this.recent, event].slice(-STEADY.windows);
     }
     if (this.face !== null && !present.includes(this.face)) this.forget(); // the picture changed its shape: everything begins anew
   }
 
   get shown(): Shown {
-    if (this.face === null) return note("searching", "no face", ADVICE.NO_FACE, "NO_FACE");
+    if (this.face === null) return note("searching", "no face", GUIDANCE.NO_FACE, "NO_FACE");
     const last = this.recent[this.recent.length - 1];
     const facedForS = this.nowS - this.facedS;
     const early = !last || (!isEstimate(last.reading) && facedForS < NEEDED_S && FILLING.has(last.reading.reason));
@@ -59,19 +57,19 @@ export class Readout {
       return { ...note("measuring", "measuring", `Hold still: ${togo} s to go.`), share: Math.min(1, facedForS / NEEDED_S) };
     }
     const { reading, quality } = last;
-    if (!isEstimate(reading)) return { ...note("none", "no reading", ADVICE[reading.reason], reading.reason), share: reading.pOk };
+    if (!isEstimate(reading)) return { ...note("none", "no reading", GUIDANCE[reading.reason], reading.reason), share: reading.pOk };
     const steady = this.isSteady();
     return {
       state: steady ? "steady" : "unsure",
       label: steady ? "steady" : "unsure",
       bpm: reading.bpm, low: reading.low, high: reading.high, share: reading.pOk,
-      guidance: hint(quality) ?? (steady ? "Steady reading. Stay as you are." : "Settling. Hold still for a few more seconds."),
+      guidance: hint(quality) ?? (steady ? STEADY : UNSURE).guidance,
     };
   }
 
   private isSteady(): boolean {
     const rates = this.recent.map(({ reading }) => (isEstimate(reading) ? reading.bpm : NaN));
-    return rates.length === STEADY_WINDOWS && Math.max(...rates) - Math.min(...rates) <= STEADY_BPM;
+    return rates.length === STEADY.windows && Math.max(...rates) - Math.min(...rates) <= STEADY.bpm;
   }
 
   private seen(face: number, change: string, tS: number): void {

@@ -3,7 +3,7 @@
 import type { Result } from "../session/document";
 import type { FaceResult } from "../session/offline";
 import { isEstimate } from "../types";
-import { ADVICE, clock, sureness } from "./words";
+import { GUIDANCE, clock, sureness } from "./words";
 
 type Child = Node | string;
 
@@ -18,7 +18,7 @@ function element(tag: string, children: readonly Child[] = [], className = ""): 
 export function report(result: Result): HTMLElement[] {
   const title = element("p", [`${result.video} · ${clock(result.durationS)} · ${result.method}`]);
   const warnings = result.warnings.map((warning) => element("p", [`Careful: ${warning}.`]));
-  if (result.faces.length === 0) return [title, ...warnings, element("p", [`No reading: ${ADVICE.NO_FACE}`], "summary")];
+  if (result.faces.length === 0) return [title, ...warnings, element("p", [`No reading: ${GUIDANCE.NO_FACE}`], "summary")];
   return [title, ...warnings, ...result.faces.flatMap((face) => faceReport(face, result.faces.length > 1))];
 }
 
@@ -26,7 +26,7 @@ function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
   const { summary } = face;
   const head = isEstimate(summary)
     ? [element("b", [summary.bpm.toFixed(1)]), ` bpm (${summary.low.toFixed(0)}–${summary.high.toFixed(0)}), ${sureness(summary.pOk)} sure to be within 5 bpm`]
-    : [`No reading: ${ADVICE[summary.reason]}`];
+    : [`No reading: ${GUIDANCE[summary.reason]}`];
   const shown = face.windows.filter((window) => isEstimate(window.reading)).length;
   const facts: [string, string | null][] = [
     ["windows with a reading", `${shown} of ${face.windows.length}`],
@@ -42,7 +42,7 @@ function faceReport(face: FaceResult, named: boolean): HTMLElement[] {
     element("td", [isEstimate(reading) ? reading.bpm.toFixed(1) : "–"]),
     element("td", [sureness(reading.pOk)]),
     element("td", [peak ? `${peak.snrDb.toFixed(1)} dB` : "–"]),
-    element("td", [isEstimate(reading) ? "" : ADVICE[reading.reason]]),
+    element("td", [isEstimate(reading) ? "" : GUIDANCE[reading.reason]]),
   ]));
   const header = element("tr", ["window", "bpm", "sure", "SNR", "why not"].map(heading));
   const table = element("div", [element("table", [element("thead", [header]), element("tbody", rows)])], "scroll");

@@ -1,30 +1,27 @@
-/** What the page says: one short sentence per situation, with what to do. */
+/** The texts of the page; Python reads the same file. */
 
+import texts from "../../../src/phase_rppg/session/reasons.json";
 import type { Quality, Reason } from "../types";
 
-export const ADVICE: Readonly<Record<Reason, string>> = {
-  NO_FACE: "No face in view. Look at the camera.",
-  FACE_LOST: "Your face was out of sight. Stay in the picture.",
-  FACE_TOO_SMALL: "Come closer: your face is too small in the picture.",
-  NO_PULSE: "No pulse that can be trusted. Hold still, in even light.",
-  LIGHT_FLICKER: "The light changes at the same rate. Try daylight or a steadier lamp.",
-  MOTION: "Hold still: your head moves at the same rate.",
-  TOO_SHORT: "Too short. At least six seconds with a face are needed.",
-  TOO_DARK: "More light on your face, please.",
-  CLIPPED: "Too bright: turn away from the strong light.",
-  LOW_FPS: "Too few frames per second. More light, or fewer other programs, may help.",
-  BAD_TIMESTAMPS: "The video stumbled. Close other heavy programs or tabs.",
-  NO_COLOUR: "The picture has no colour. Switch off infrared or black-and-white mode.",
-};
+interface Hint {
+  readonly quality: keyof Quality;
+  readonly below?: number;
+  readonly above?: number;
+  readonly text: string;
+}
+
+/** What to tell a person in front of the camera, for each reason. */
+export const GUIDANCE = Object.fromEntries(
+  Object.entries(texts.reasons).map(([reason, { guidance }]) => [reason, guidance]),
+) as Readonly<Record<Reason, string>>;
+export const STEADY = texts.steady;
+export const UNSURE = texts.unsure;
 
 /** A hint for a reading that could be better, or null. */
 export function hint(quality: Quality): string | null {
-  if (quality.luma < 60) return "A little more light would help.";
-  if (quality.face_px < 70) return "Come a little closer.";
-  if (quality.motion > 0.2) return "Hold still.";
-  if (quality.clipped > 0.15) return "Turn a little away from the light.";
-  if (quality.fps < 20) return "The camera is slow; more light often makes it faster.";
-  return null;
+  const poor = (texts.hints as readonly Hint[]).find(({ quality: name, below = -Infinity, above = Infinity }) =>
+    quality[name] < below || quality[name] > above);
+  return poor?.text ?? null;
 }
 
 export const clock = (seconds: number): string => {
