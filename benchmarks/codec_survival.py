@@ -37,8 +37,8 @@ from phase_rppg.signal import rate
 from phase_rppg.signal.rate_tracking import RateTracker
 from phase_rppg.synth.codec import transcode
 from phase_rppg.synth.film import Film
-from phase_rppg.synth.work import in_order
 from phase_rppg.types import ByteArray, FloatArray
+from phase_rppg.workers import map_in_order
 
 NO_PULSE = 1e-9  # of the amplitude
 INNER = (0.2, 0.8)  # of the face's box, in both directions: mostly skin
@@ -167,7 +167,7 @@ def main() -> None:
         for skin in skins
         for index in range(options.n)
     ]
-    done = iter(list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
+    done = iter(list(track(map_in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
     found = {
         "as drawn" if crf is None else f"{crf:g}": {
             str(skin): summary([next(done) for _ in range(options.n)]) for skin in skins

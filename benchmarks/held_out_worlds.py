@@ -28,8 +28,8 @@ from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.measurement.measure import MeasureOptions
 from phase_rppg.synth.codec import CodecSpec
 from phase_rppg.synth.sample import stream
-from phase_rppg.synth.work import in_order
 from phase_rppg.types import Estimate, FloatArray, Reading
+from phase_rppg.workers import map_in_order
 
 WORLDS = ("studio", "motion", "lux", "phone")
 SKINS = (1, 2, 3, 4, 5, 6)
@@ -145,7 +145,7 @@ def main() -> None:
         for w in WORLDS
     }
     jobs = [job for group in (worlds | skins).values() for job in group]
-    done = iter(list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
+    done = iter(list(track(map_in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
     results = {name: [next(done) for _ in group] for name, group in (worlds | skins).items()}
     errors = np.array(
         [[mean_error(r) for w in WORLDS for r in results[f"{w}/{s}"]] for s in SKINS]

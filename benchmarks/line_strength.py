@@ -26,8 +26,8 @@ from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.measurement.measure import MeasureOptions
 from phase_rppg.session.session import Session
 from phase_rppg.signal.motion_removal import without_motion
-from phase_rppg.synth.work import in_order
 from phase_rppg.types import FloatArray, Frame
+from phase_rppg.workers import map_in_order
 
 # name → world, and what is fixed in it
 GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -124,7 +124,7 @@ def main() -> None:
         for group in GROUPS
         for index in range(options.n)
     ]
-    found = list(track(in_order(watch, jobs, options.workers), "filming", total=len(jobs)))
+    found = list(track(map_in_order(watch, jobs, options.workers), "filming", total=len(jobs)))
     asked = " ".join(f"--method {method}" for method in methods)
     report = {
         "command": f"benchmarks/line_strength.py {asked} --n {options.n} --seconds {options.seconds:g} "

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from phase_rppg import workers
 from phase_rppg.cli import run
 from phase_rppg.errors import InternalError
 from phase_rppg.measurement import batch
@@ -45,33 +46,13 @@ def test_the_traceback_is_shown_on_request(
     assert "Traceback" in str(caught.value.__cause__)
 
 
-class OneJobPipe:
-    """A pipe to a worker that asks for one video and keeps the answer."""
-
-    def __init__(self, video: Path) -> None:
-        self.waiting, self.answers = [str(video)], list[Any]()
-
-    def recv(self) -> str:
-        if not self.waiting:
-            raise EOFError
-        return self.waiting.pop()
-
-    def send(self, answer: Any) -> None:
-        self.answers.append(answer)
-
-
 @pytest.mark.usefixtures("broken_decoder")
 def test_a_fault_of_the_decoder_in_a_batch_is_exit_code_1(
     film: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def measure_here(videos: list[Path], order: Any, jobs: int) -> Any:
-        for position, video in enumerate(videos):
-            pipe = OneJobPipe(video)
-            batch._serve(pipe, order)  # type: ignore[arg-type]
-            yield position, pipe.answers[0]
+    def run_here(work: Any, jobs: list[workers.Job], _: int) -> Any:
+        return workers.run_jobs(work, jobs, 0)  # the broken decoder exists in this process only
 
-    # A worker ignores SIGINT; this process must not.
-    monkeypatch.setattr(batch.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(batch, "measure_many", measure_here)
+    monkeypatch.setattr(batch, "run_jobs", run_here)
     assert run(["measure", str(film("short")), str(film("text"))]) == 1
     assert "internal error while decoding" in " ".join(capfd.readouterr().out.split())

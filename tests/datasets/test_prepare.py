@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import time
 import tracemalloc
 from pathlib import Path
@@ -14,10 +12,10 @@ import numpy as np
 import pytest
 
 from phase_rppg.cli import run as phase
-from phase_rppg.datasets import cache, crew, face_crops
+from phase_rppg.datasets import cache, face_crops
 from phase_rppg.datasets.base import find
 from phase_rppg.datasets.prepare import Report, Settings, labels_at, prepare, store
-from phase_rppg.errors import ArgumentError, InputError, RecordingError
+from phase_rppg.errors import ArgumentError, InputError
 from phase_rppg.types import Frame, Recording, Waveform
 
 from . import fake_layouts
@@ -120,34 +118,6 @@ def test_the_command_says_what_it_did(data: Path, tmp_path: Path, capsys: pytest
     assert phase(["prepare", "ubfc_rppg", str(data), *options]) == 0
     assert "3 built, 0 kept, 0 rebuilt, 0 excluded" in capsys.readouterr().out
     assert len(cache.open_cache(tmp_path)) == 3
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_a_dead_worker_is_named_and_the_others_finish(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(
-        "import os, signal\n"
-        "from phase_rppg.datasets import crew\n"
-        "def work(name):\n"
-        "    if name == 'bert': os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return name.upper()\n"
-        "if __name__ == '__main__':\n"
-        "    jobs = [crew.Job(n, (n,)) for n in ('anna', 'bert', 'carl')]\n"
-        "    for job, result in crew.run(work, jobs, 2): print(job.name, type(result).__name__, result)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py")], capture_output=True, text=True, check=True
-    )
-    lines = sorted(done.stdout.splitlines())
-    assert lines[0] == "anna str ANNA"
-    assert "bert WorkerDied bert: the process that worked on it died (SIGKILL" in lines[1]
-    assert lines[2] == "carl str CARL"
-
-
-def test_an_odd_recording_does_not_take_the_others_with_it() -> None:
-    jobs = [crew.Job("a", ("1",)), crew.Job("b", ("x",))]
-    results = {job.name: result for job, result in crew.run(int, jobs, 0)}
-    assert results["a"] == 1
-    assert isinstance(results["b"], RecordingError)
 
 
 def test_what_a_killed_run_left_is_swept_after_a_while(tmp_path: Path) -> None:

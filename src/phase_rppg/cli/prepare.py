@@ -33,8 +33,9 @@ def command(
     """
     from rich.console import Console
 
-    from ..datasets import base, crew
+    from ..datasets import base
     from ..datasets.prepare import Done, Settings, prepare
+    from ..workers import WorkerDied
     from .progress import bar
 
     console = Console()
@@ -55,4 +56,4 @@ def command(
     console.print(f"{dataset}: {', '.join(counts)} in {cache}", markup=False, highlight=False, soft_wrap=True)
     if report.died:
         names = ", ".join(problem.recording for problem in report.died)
-        raise crew.WorkerDied(names, "the process that worked on it died; run the command again for the rest")
+        raise WorkerDied(names, "the process that worked on it died; run the command again for the rest")

@@ -16,7 +16,8 @@ from ..face.skin_mask import skin_weights
 from ..methods import pos
 from ..signal import filters, resample
 from ..types import FloatArray, Recording, RgbTrace, Waveform
-from . import base, crew, reference_rate
+from ..workers import Job, run_jobs
+from . import base, reference_rate
 from .face_crops import Seen, follow
 
 FPS = 30.0
@@ -103,16 +104,17 @@ def audit(
 ) -> Audit:
     """Measure every recording of a data set and say what is wrong with it."""
     found = base.find(dataset, root)
-    jobs = [crew.Job(one.name, (dataset, one)) for one in found]
+    jobs = [Job(one.name, (dataset, one)) for one in found]
     measured: dict[str, Measured] = {}
     findings: list[Finding] = []
-    for job, result in crew.run(measure_one, jobs, workers):
-        if isinstance(result, RecordingError):
-            findings.append(Finding(job.name, "unusable", result.problem))
+    for outcome in run_jobs(measure_one, jobs, workers):
+        name = outcome.job.name
+        if outcome.error is not None:
+            findings.append(Finding(name, "unusable", base.recording_error(name, outcome.error).problem))
         else:
-            measured[job.name] = result
+            measured[name] = outcome.result
         if on_done is not None:
-            on_done(job.name)
+            on_done(name)
     ordered = tuple(measured[one.name] for one in found if one.name in measured)
     findings += [finding for one in ordered for finding in check(one)]
     findings += copies(ordered)

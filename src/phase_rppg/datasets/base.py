@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import registry
-from ..errors import DatasetLayoutError, InputError, RecordingError, VideoError
+from ..errors import DatasetLayoutError, InputError, PhaseError, RecordingError, VideoError
 from ..signal import resample
 from ..signal.constants import MAX_GAP_S
 from ..types import FloatArray, Frame, FrameSource, Recording, Waveform
+from ..workers import WorkerDied
 
 if TYPE_CHECKING:
     from ..video.decode import VideoFile
@@ -192,6 +193,14 @@ def merge_repeats(t_s: FloatArray, values: FloatArray) -> tuple[FloatArray, Floa
     if len(unique_s) == len(t_s):
         return t_s, values
     return unique_s, np.bincount(inverse, values) / np.bincount(inverse)
+
+
+def recording_error(name: str, error: PhaseError) -> RecordingError:
+    """Return the error of a recording's job as a RecordingError; the error itself becomes its cause."""
+    problem = error.problem if isinstance(error, RecordingError | WorkerDied) else str(error)
+    wrapped = RecordingError(name, problem)
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def nothing_left(root: str | Path, problems: Sequence[RecordingError]) -> InputError:

@@ -13,7 +13,8 @@ import numpy as np
 from .. import registry
 from ..errors import ArgumentError, InputError, RecordingError
 from ..types import BoolArray, FloatArray, Recording, Waveform
-from . import base, cache, crew
+from ..workers import Job, WorkerDied, run_jobs
+from . import base, cache
 from .face_crops import follow, onto_clock
 
 MIN_SECONDS = 2.0
@@ -58,7 +59,7 @@ class Report:
 
     @property
     def died(self) -> list[RecordingError]:
-        return [p for p in self.problems if isinstance(p, crew.WorkerDied)]
+        return [p for p in self.problems if isinstance(p.__cause__, WorkerDied)]
 
     def count(self, action: str) -> int:
         return sum(o.action == action for o in self.outcomes)
@@ -75,17 +76,17 @@ def prepare(
 ) -> Report:
     """Fill the cache with the recordings of a data set; sound entries are kept, damaged ones rebuilt."""
     settings = settings or Settings()
-    if workers < 0:
-        raise ArgumentError("workers", workers, "0 (in this process) or more")
     found = base.find(dataset, root)
     cache.sweep(cache_root)
-    jobs = [crew.Job(one.name, (dataset, one, str(cache_root), settings)) for one in found]
+    jobs = [Job(one.name, (dataset, one, str(cache_root), settings)) for one in found]
     outcomes: dict[str, Done] = {}
-    for job, result in crew.run(prepare_one, jobs, workers):
-        outcome = result if isinstance(result, Done) else Done(job.name, None, "excluded", result)
-        outcomes[job.name] = outcome
+    for outcome in run_jobs(prepare_one, jobs, workers):
+        name, done = outcome.job.name, outcome.result
+        if outcome.error is not None:
+            done = Done(name, None, "excluded", base.recording_error(name, outcome.error))
+        outcomes[name] = done
         if on_done is not None:
-            on_done(outcome)
+            on_done(done)
     report = Report(tuple(outcomes[one.name] for one in found))
     if report.count("excluded") == len(found):
         raise base.nothing_left(root, report.problems)

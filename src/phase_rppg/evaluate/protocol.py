@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import registry
-from ..datasets import base, crew, folder, reference_rate
+from ..datasets import base, folder, reference_rate
 from ..datasets.prepare import labels_at
 from ..errors import ArgumentError, RecordingError
 from ..measurement.measure import MeasureOptions, run
 from ..session.pulse_model import PulseModel
 from ..session.results import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
+from ..workers import Job, run_jobs
 from . import data_stamp, metrics
 from .metrics import Comparison, Summary
 
@@ -122,16 +123,18 @@ def evaluate(
     """
     order = MeasureOptions(model, window_s, step_s, alone=alone, loader=loader)
     order.config()  # a wrong name or window is said at once, not per recording
-    jobs = [crew.Job(one.name, (dataset, one, order)) for one in found]
+    jobs = [Job(one.name, (dataset, one, order)) for one in found]
     results: dict[str, RecordingResult] = {}
     problems: list[RecordingError] = []
-    for job, result in crew.run(evaluate_one, jobs, workers):
-        if isinstance(result, RecordingError):
-            problems.append(result)
+    for outcome in run_jobs(evaluate_one, jobs, workers):
+        name, problem = outcome.job.name, None
+        if outcome.error is not None:
+            problem = base.recording_error(name, outcome.error)
+            problems.append(problem)
         else:
-            results[job.name] = result
+            results[name] = outcome.result
         if on_done is not None:
-            on_done(job.name, result if isinstance(result, RecordingError) else None)
+            on_done(name, problem)
     used = [one for one in found if one.name in results]
     ordered = tuple(results[one.name] for one in used)
     words = data_stamp.words(data_stamp.synthetic(used))

@@ -23,8 +23,8 @@ from ..synth.clips import GENERATOR
 from ..synth.codec import transcode
 from ..synth.film import Film, film
 from ..synth.sample import FULL_HEIGHT_PX, stream
-from ..synth.work import in_order
 from ..types import ByteArray, Frame, Quality, Reading
+from ..workers import map_in_order
 from .fit_calibration import Observed
 
 FRAME_SHAPE = (288, 352)  # pixels of the filmed picture: height, width
@@ -104,7 +104,7 @@ def observe_worlds(
         if index < count
     ]
     found: dict[str, list[Observed]] = {method: [] for method in methods}
-    for windows in in_order(_watch, jobs, workers):
+    for windows in map_in_order(_watch, jobs, workers, name=lambda job: f"{job.world} {job.index}"):
         on_done()
         for method in methods:
             found[method] += windows[method]

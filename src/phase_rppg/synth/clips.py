@@ -22,8 +22,8 @@ import numpy as np
 from .. import fileio
 from ..errors import ArgumentError, InputError, OutputError
 from ..types import ByteArray, FloatArray
+from ..workers import map_in_order
 from .sample import CLIP_FPS, Sample, sample
-from .work import in_order
 from .world import load
 
 FORMAT = 1
@@ -87,20 +87,10 @@ def write_clips(
         else:
             missing.append((first, count))
     indices = [index for first, count in missing for index in range(first, first + count)]
-    samples = in_order(_Maker(job), indices, workers)
+    samples = map_in_order(job.make, indices, workers, name="clip {}".format)
     for first, count in missing:
         _write_shard(root / f"shard-{first // SHARD_CLIPS:05d}", job, first, count, samples, tell)
     return Clips(root)
-
-
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Something that other processes can be sent."""
-
-    job: ClipJob
-
-    def __call__(self, index: int) -> Sample:
-        return self.job.make(index)
 
 
 def _say_nothing(count: int) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from ..fileio import write_bytes
 from ..signal.filters import detrend
 from ..types import FloatArray
+from ..workers import map_in_order
 from .sample import Sample, sample
-from .work import in_order
 from .world import load
 
 SECONDS = 3.0
@@ -34,7 +34,7 @@ def contact_sheet(
         for world in worlds
         for index in range(columns)
     ]
-    made = list(in_order(_make, jobs, workers))
+    made = list(map_in_order(_make, jobs, workers, name=lambda job: f"{job[0]} {job[2]}"))
     width, row = _NAME_IN + columns * _CELL_IN, 0.85 * _CELL_IN
     height = row * len(worlds) + 0.5
     figure = Figure((width, height), dpi=130)

@@ -17,8 +17,8 @@ from typing import Any, Protocol, cast
 
 from ... import fileio
 from ...errors import ArgumentError, UnknownNameError
+from ...workers import map_in_order
 from ..film import Film, film
-from ..work import in_order
 from ..world import load
 
 
@@ -121,7 +121,7 @@ def write_recordings(
         started(len(shots))
     if done is not None and len(missing) < len(shots):
         done(len(shots) - len(missing))
-    for _ in in_order(job, missing, workers):
+    for _ in map_in_order(job, missing, workers, name=lambda shot: shot.name):
         if done is not None:
             done(1)
     return shots
