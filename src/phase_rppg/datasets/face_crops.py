@@ -14,7 +14,7 @@ from ..face.crop import CROP_PX, AreaCrop, Box, square, to_bytes
 from ..face.detector import Detector
 from ..face.registration import FaceRegistration
 from ..face.tracker import Track, Tracker
-from ..signal.constants import MAX_GAP_S
+from ..signal.uniform_clock import UniformClock
 from ..types import ByteArray, FloatArray, FrameSource
 
 _ALWAYS_LOOK = 1.0  # shift that makes the tracker look at its fastest pace: nothing here is in a hurry
@@ -79,16 +79,14 @@ def _main(tracker: Tracker, main: Track | None) -> Track | None:
 
 def onto_clock(seen: Iterator[Seen], fps: float) -> Iterator[Tick]:
     """Blend neighbouring pictures linearly in time onto a uniform clock that starts with the first frame."""
-    before = next(seen, None)
-    if before is None:
-        return
-    start_s, count = before.t_s, 0
+    clock = UniformClock(fps)
+    before: Seen | None = None
     for after in seen:
-        usable = before.present and after.present and after.t_s - before.t_s <= MAX_GAP_S
-        while (t_s := start_s + count / fps) <= after.t_s + 1e-9:
-            share = (t_s - before.t_s) / (after.t_s - before.t_s)
+        before = before or after
+        step = clock.advance(after.t_s)
+        usable = before.present and after.present and step.seen
+        for tick, share in enumerate(step.shares, step.first):
             blend = before.picture + np.float32(share) * (after.picture - before.picture)
             box = np.array(before.box if share < 0.5 else after.box)
-            yield Tick(t_s, to_bytes(np.clip(blend, 0, 255)), box, usable)
-            count += 1
+            yield Tick(clock.time_s(tick), to_bytes(np.clip(blend, 0, 255)), box, usable)
         before = after

@@ -6,60 +6,34 @@ their linear blend; a tick inside a pause longer than MAX_GAP_S is marked as not
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
-from ..signal.constants import MAX_GAP_S
+from ..signal.constants import CLOCK_TOLERANCE
+from ..signal.uniform_clock import Step, UniformClock
 from ..types import BoolArray, FloatArray
 
-_SLACK = 1e-6  # of one tick: a timestamp that rounding moved still counts
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The ticks between the frame before and this one."""
-
-    first: int  # number of the first tick
-    shares: FloatArray  # (n,) where each tick lies between the two frames, 0–1
-    seen: bool  # False: the pause was too long to blend across
-
-
-class Clock:
-    """Counts ticks and remembers the frame times of the last window."""
+class Clock(UniformClock):
+    """A uniform clock that also keeps the frame times of the last window."""
 
     def __init__(self, fps: float, memory_s: float) -> None:
-        self.fps, self._memory_s = fps, memory_s
-        self.origin_s = math.nan
-        self.last_s = math.nan
-        self.count = 0  # ticks so far
+        super().__init__(fps)
+        self._memory_s = memory_s
         self.frame_times: deque[float] = deque()
-
-    def time_s(self, tick: int) -> float:
-        return self.origin_s + tick / self.fps
 
     def advance(self, t_s: float) -> Step:
         """Take the time of the next frame, which must be later than the last one."""
-        if math.isnan(self.origin_s):
-            self.origin_s, self.last_s = t_s, t_s
-            self.count = 1
-            self.frame_times.append(t_s)
-            return Step(0, np.ones(1), True)
-        first, before_s = self.count, self.last_s
-        stop = math.floor((t_s - self.origin_s) * self.fps + _SLACK) + 1
-        times = self.origin_s + np.arange(first, stop) / self.fps
-        self.last_s, self.count = t_s, max(stop, first)
+        step = super().advance(t_s)
         self.frame_times.append(t_s)
         while t_s - self.frame_times[0] > self._memory_s:
             self.frame_times.popleft()
-        gap_s = t_s - before_s
-        return Step(first, np.clip((times - before_s) / gap_s, 0, 1), gap_s <= MAX_GAP_S + 1e-9)
+        return step
 
     def pace(self, start_s: float, end_s: float) -> tuple[float, float]:
         """(true frames per second, longest pause in s) between two times; pauses at the ends count."""
-        times = [t for t in self.frame_times if start_s - _SLACK <= t <= end_s + _SLACK]
+        times = [t for t in self.frame_times if start_s - CLOCK_TOLERANCE <= t <= end_s + CLOCK_TOLERANCE]
         if len(times) < 2:
             return 0.0, end_s - start_s
         gaps = np.diff([start_s, *times, max(end_s - 1 / self.fps, times[-1])])

@@ -14,9 +14,10 @@ from ..signal import rate
 from ..signal.motion_removal import without_motion
 from ..signal.rate import Spectrum
 from ..signal.rate_tracking import RateTracker, Tracked
+from ..signal.uniform_clock import Step
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .calibration import load
-from .clock import Clock, History, Step
+from .clock import Clock, History
 from .config import SessionConfig
 from .gate import Gate
 from .pulse_model import PulseModel

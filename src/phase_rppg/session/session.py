@@ -17,8 +17,9 @@ from ..errors import ArgumentError
 from ..face.detection_scheduler import DetectionScheduler
 from ..face.detector import Detector
 from ..face.tracker import Changes, Track, Tracker
+from ..signal.uniform_clock import Step
 from ..types import Frame
-from .clock import Clock, Step
+from .clock import Clock
 from .colour_continuity import Background
 from .config import SessionConfig
 from .face_state import FaceState

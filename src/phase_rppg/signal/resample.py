@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..types import BoolArray, FloatArray
 from .constants import CLOCK_TOLERANCE, MAX_GAP_S
+from .uniform_clock import can_interpolate, ticks_until
 
 
 def to_uniform(
@@ -29,7 +30,7 @@ def to_uniform(
         raise ArgumentError("t_s", "times that repeat, fall or are not finite", "strictly rising timestamps")
     if not (np.isfinite(fps) and fps > 0):
         raise ArgumentError("fps", fps, "a positive number")
-    count = int(np.floor((t_s[-1] - t_s[0]) * fps + CLOCK_TOLERANCE)) + 1
+    count = ticks_until(float(t_s[-1] - t_s[0]), fps)
     grid_s = t_s[0] + np.arange(count) / fps
     seen = np.isfinite(values.reshape(len(values), -1)).all(1)  # (T,)
     if valid is not None:
@@ -46,7 +47,7 @@ def to_uniform(
     out = known[left] * (1 - share) + known[right] * share
     slack_s = CLOCK_TOLERANCE / fps
     inside = (grid_s >= known_s[0] - slack_s) & (grid_s <= known_s[-1] + slack_s)
-    return out, float(t_s[0]), inside & (span_s <= max_gap_s + slack_s)
+    return out, float(t_s[0]), inside & can_interpolate(span_s, max_gap_s)
 
 
 def bridge(values: FloatArray, valid: BoolArray) -> FloatArray:
