@@ -11,7 +11,7 @@ import pytest
 
 from phase_rppg.cli import run
 from phase_rppg.infer import load
-from phase_rppg.measurement.attention import Attention, area_mean, look
+from phase_rppg.measurement.attention import Attention, area_mean, record_attention
 from phase_rppg.report.attention_plots import frames_at
 from phase_rppg.report.attention_video import lay_over
 from phase_rppg.types import Frame
@@ -86,7 +86,7 @@ def test_the_masks_are_those_of_the_network_on_the_sessions_crops(film: Film_) -
     from phase_rppg import measure
 
     video = film("short")
-    seen = look(VideoFile(video))
+    seen = record_attention(VideoFile(video))
     face = seen.face("largest")
     assert face is not None
     np.testing.assert_array_equal(face.wave.values, measure(video).faces[0].wave.values)

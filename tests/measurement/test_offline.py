@@ -10,8 +10,9 @@ import pytest
 
 from drawing import Actor, Film, clock, still
 from phase_rppg.errors import VideoError
-from phase_rppg.measurement.offline import _beats, measure, summarise
-from phase_rppg.measurement.result_buffer import Windows
+from phase_rppg.measurement.offline import measure
+from phase_rppg.measurement.result_buffer import WindowTable
+from phase_rppg.measurement.summary import beats_of, summarise
 from phase_rppg.session.config import SessionConfig
 from phase_rppg.session.results import WindowResult
 from phase_rppg.signal import rate
@@ -94,12 +95,12 @@ def test_a_summary_without_readings_names_the_commonest_reason() -> None:
     assert np.isfinite(summary.p_ok)
 
 
-def long_wave(minutes: float) -> tuple[Waveform, Windows]:
+def long_wave(minutes: float) -> tuple[Waveform, WindowTable]:
     """A pulse that sways between 66 and 78 bpm, read in every window."""
     t_s = np.arange(round(60 * minutes * 30)) / 30
     bpm = 72 + 6 * np.sin(2 * np.pi * t_s / 47)
     values = np.cos(2 * np.pi * np.cumsum(bpm / 60) / 30).astype(np.float32)
-    windows = Windows(0)
+    windows = WindowTable(0)
     for start_s in range(round(60 * minutes) - 9):
         middle_bpm = float(bpm[(start_s + 5) * 30])
         reading = Estimate(middle_bpm, middle_bpm - 1, middle_bpm + 1, 0.9, start_s, start_s + 10.0)
@@ -109,7 +110,7 @@ def long_wave(minutes: float) -> tuple[Waveform, Windows]:
 
 def test_beats_of_blocks_are_those_of_the_whole() -> None:
     wave, windows = long_wave(5)
-    found_s, whole_s = _beats(wave, windows), rate.find_beats(wave, 72.0)
+    found_s, whole_s = beats_of(wave, windows), rate.find_beats(wave, 72.0)
     assert len(found_s) == len(whole_s)
     assert np.abs(found_s - whole_s).max() < 0.01
 
@@ -117,7 +118,7 @@ def test_beats_of_blocks_are_those_of_the_whole() -> None:
 def test_an_hour_of_wave_is_looked_at_in_the_memory_of_minutes() -> None:
     wave, windows = long_wave(60)
     tracemalloc.start()
-    _beats(wave, windows)
+    beats_of(wave, windows)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak_bytes < 4_000_000

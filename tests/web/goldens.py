@@ -17,8 +17,8 @@ import scripted
 from phase_rppg.face import crop, detector, skin_mask
 from phase_rppg.face.tracker import Tracker
 from phase_rppg.fileio import dump_json, write_text
-from phase_rppg.measurement import offline
 from phase_rppg.measurement.result_buffer import ResultBuffer
+from phase_rppg.measurement.summary import faces_of
 from phase_rppg.methods import chrom, pos
 from phase_rppg.report import document
 from phase_rppg.session import calibration as calibrations
@@ -351,7 +351,7 @@ def _session(method: str, bpm: float, strength: float) -> Any:
         events += session.push(scripted.frame(i, t_s, bpm, strength))
     events += session.finish()
     gathered.take(events)
-    faces = offline.faces_of(gathered)
+    faces = faces_of(gathered)
     result = Result("film", session.config.method, 19.0, 30.0, session.frame_count, faces, None, ())
     return {
         "method": method,

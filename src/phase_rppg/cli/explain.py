@@ -10,7 +10,7 @@ import typer
 from ..registry import DEFAULT_METHOD
 
 if TYPE_CHECKING:
-    from ..measurement.attention import Look
+    from ..measurement.attention import AttentionResult
     from ..session.results import FaceResult
 
 NAME = "explain"
@@ -79,7 +79,7 @@ def explain_video(
 ) -> None:
     """Draw the masks of one video; ends with code 3 when there is nothing to read in it."""
     from ..errors import ArgumentError, InputError
-    from ..measurement.attention import look
+    from ..measurement.attention import record_attention
     from ..session.reasons import ADVICE
     from ..types import Estimate, Reason
     from ..video.decode import VideoFile
@@ -91,7 +91,7 @@ def explain_video(
         raise InputError(f"{video}: a folder; name one video file")
     source = VideoFile(video, fps)
     with progress_bar(video, quiet) as tell:
-        seen = look(source, weights, progress=tell)
+        seen = record_attention(source, weights, progress=tell)
     for warning in () if quiet else seen.result.warnings:
         stderr().print(f"warning: {warning}", style="yellow", markup=False)
     chosen = seen.face(which)
@@ -118,7 +118,7 @@ def explain_video(
         raise typer.Exit(NO_READING)
 
 
-def _say(video: Path, out: Path, seen: Look, face: FaceResult, as_json: bool) -> None:
+def _say(video: Path, out: Path, seen: AttentionResult, face: FaceResult, as_json: bool) -> None:
     from rich.console import Console
 
     from ..fileio import dump_json

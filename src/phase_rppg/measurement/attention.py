@@ -75,7 +75,7 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class AttentionResult:
     """A measured video, and where the network looked in each of its faces."""
 
     result: Result
@@ -95,18 +95,18 @@ class Look:
         return found[which]
 
 
-def look(
+def record_attention(
     video: VideoFile,
     weights: str | Path = DEFAULT_METHOD,
     *,
     progress: Callable[[float], None] | None = None,
-) -> Look:
+) -> AttentionResult:
     """Measure a video with a network and keep its masks; `weights` as in `infer.load`."""
     config = SessionConfig(model=AttentionRecorder(load(weights)))
     record = _Record()
     result = measure(video, config, progress=progress, watch=record.take)
     result = without_readings(result) if video.clock_is_guess else result
-    return Look(result, record.attentions(), np.array(record.frame_times))
+    return AttentionResult(result, record.attentions(), np.array(record.frame_times))
 
 
 class AttentionRecorder:

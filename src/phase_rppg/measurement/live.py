@@ -12,7 +12,7 @@ from ..session.session import Session
 from ..types import Frame, FrameSource, Reading, Waveform
 from ..video.persist import Loss, persistent
 from .live_state import Readout
-from .offline import summarise
+from .summary import summarise
 
 _PACE_S = 2.0  # over which the frame rate is counted
 

@@ -16,7 +16,7 @@ from ..session.pulse_model import PulseModel
 from ..session.results import FaceResult, Result
 from ..types import FrameSource
 from .offline import measure as measure_with
-from .result_buffer import Windows
+from .result_buffer import WindowTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +100,7 @@ def without_readings(result: Result) -> Result:
 
 
 def _without_readings(face: FaceResult) -> FaceResult:
-    windows = Windows(face.id, (replace(window, reading=distrust(window.reading)) for window in face.windows))
+    windows = WindowTable(
+        face.id, (replace(window, reading=distrust(window.reading)) for window in face.windows)
+    )
     return replace(face, summary=distrust(face.summary), windows=windows, beats_s=face.beats_s[:0], hrv=None)

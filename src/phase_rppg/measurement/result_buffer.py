@@ -63,7 +63,7 @@ class _Blocks:
         return np.concatenate([self._empty, *self._blocks])[: self._count]
 
 
-class Windows(Sequence[WindowResult]):
+class WindowTable(Sequence[WindowResult]):
     """The windows of one face, as rows of plain numbers: about 200 bytes each instead of 1,000."""
 
     def __init__(self, face: int, windows: Iterable[WindowResult] = ()) -> None:
@@ -103,7 +103,7 @@ class Windows(Sequence[WindowResult]):
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Windows)
+            isinstance(other, WindowTable)
             and self.face == other.face
             and np.array_equal(self._rows.whole(), other._rows.whole())
         )
@@ -118,7 +118,7 @@ def _said(reading: Reading) -> tuple[float, float, float, float, float]:
     return float(_REASONS.index(reading.reason)), 0.0, 0.0, 0.0, reading.p_ok
 
 
-class Wave:
+class WaveBuffer:
     """A growing pulse wave on one clock; what lies between two pieces was not seen."""
 
     def __init__(self, fps: float, start_s: float) -> None:
@@ -142,17 +142,17 @@ class ResultBuffer:
     """The windows and the wave of every face, and when it was lost."""
 
     def __init__(self) -> None:
-        self.windows: dict[int, Windows] = {}
-        self.waves: dict[int, Wave] = {}
+        self.windows: dict[int, WindowTable] = {}
+        self.waves: dict[int, WaveBuffer] = {}
         self.lost_s: dict[int, list[float]] = {}
 
     def take(self, events: Sequence[Event]) -> None:
         """Take in what one frame brought."""
         for event in events:
             if isinstance(event, WindowResult):
-                self.windows.setdefault(event.face, Windows(event.face)).append(event)
+                self.windows.setdefault(event.face, WindowTable(event.face)).append(event)
             elif isinstance(event, WavePiece):
                 wave = event.wave
-                self.waves.setdefault(event.face, Wave(wave.fps, wave.start_s)).append(wave)
+                self.waves.setdefault(event.face, WaveBuffer(wave.fps, wave.start_s)).append(wave)
             elif isinstance(event, FaceEvent) and event.kind == "lost":
                 self.lost_s.setdefault(event.face, []).append(event.t_s)

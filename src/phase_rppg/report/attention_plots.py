@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ArgumentError, VideoError
 from ..face.crop import Box, resize_area
 from ..fileio import atomic_path
-from ..measurement.attention import Attention, Look
+from ..measurement.attention import Attention, AttentionResult
 from ..session.results import FaceResult
 from ..types import ByteArray, FloatArray, Frame, FrameSource
 from .plots import INK, PULSE, clearest, draw_wave, short, shown_span
@@ -27,7 +27,7 @@ _WAVE_S = 20.0  # of wave beneath them, at most
 
 
 def save_png(
-    path: str | Path, source: FrameSource, seen: Look, face: FaceResult, moments: Sequence[float]
+    path: str | Path, source: FrameSource, seen: AttentionResult, face: FaceResult, moments: Sequence[float]
 ) -> None:
     """Write the picture of some moments as PNG; whole or not at all."""
     attention = seen.attentions[face.id]
@@ -66,7 +66,7 @@ def frames_at(frames: Iterable[Frame], moments: Sequence[float]) -> list[Frame]:
     return found
 
 
-def figure(seen: Look, face: FaceResult, attention: Attention, frames: Sequence[Frame]) -> Figure:
+def figure(seen: AttentionResult, face: FaceResult, attention: Attention, frames: Sequence[Frame]) -> Figure:
     """Frames, masks over the faces, the mean mask, and the wave beneath."""
     from matplotlib.figure import Figure
 

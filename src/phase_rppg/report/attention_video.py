@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..face.crop import Box
-from ..measurement.attention import Attention, Look
+from ..measurement.attention import Attention, AttentionResult
 from ..session.results import FaceResult
 from ..types import ByteArray, FloatArray, Frame, FrameSource
 from ..video.encode import write_video
@@ -24,7 +24,7 @@ _BOX_COLOUR = np.array([192, 57, 43], np.uint8)
 def save_mp4(
     path: str | Path,
     source: FrameSource,
-    seen: Look,
+    seen: AttentionResult,
     face: FaceResult,
     progress: Callable[[float], None] | None = None,
 ) -> int:
