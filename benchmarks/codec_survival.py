@@ -1,21 +1,19 @@
-"""What a codec leaves of a pulse, by skin type: each recording beside its twin that has no pulse.
+"""Measure how much of a pulse a codec preserves, by skin type.
 
     python benchmarks/codec_survival.py [--n 16] [--world phone] [--crf 18 …] [--skin 6 …] [--out FILE]
 
-Every recording is filmed twice with the same face, light, motion and sensor noise, once with its pulse and
-once without, and both films are stored as they are and through H.264. The difference of the twins in the mean
-colour of the face is what the pulse does to the picture, with all motion gone: no camera has such a twin.
-Said of it are
+Every recording is generated twice with the same face, light, motion and sensor noise: once with a pulse and
+once without. Both are stored uncompressed and through H.264. The difference in the mean colour of the face
+is the effect of the pulse without motion. The report contains
 
-- how much of the pulse is left: the amplitude of green at the true rate, through the codec over without it;
-- how much of its colour is left: the same of green minus red, by which blood is told from light;
-- how strong the true line is, over what is beside it, in dB;
-- the error of a rate that is read from the difference in green, window by window along one path, as a camera
-  is read: nothing that comes after a window speaks for it.
+- the amplitude of green at the true rate, with the codec relative to without it;
+- the same for green minus red, which separates blood from light;
+- the spectral peak at the true rate over its surroundings, in dB;
+- the error of the rate from the difference in green, window by window with a causal rate track.
 
-With `--crf` the encoder's quality is that one instead of what the world draws.
+`--crf` sets the quality of the encoder instead of the value that the world draws.
 
-The seed is one for development: neither training, calibration nor the held-out worlds use it.
+The seed is for development: training, calibration and the held-out worlds do not use it.
 """
 
 from __future__ import annotations
@@ -31,46 +29,46 @@ from rich.progress import track
 
 from held_out_worlds import LOST_BPM, SKINS
 from line_strength import amplitude, line_db
-from phase_rppg.evaluate.world_windows import shoot
+from phase_rppg.evaluate.world_windows import generate
 from phase_rppg.fileio import dump_json, write_json
 from phase_rppg.signal import rate
 from phase_rppg.signal.rate_tracking import RateTracker
 from phase_rppg.synth.codec import transcode
-from phase_rppg.synth.film import Film
+from phase_rppg.synth.recording import SyntheticRecording
 from phase_rppg.types import ByteArray, FloatArray
 from phase_rppg.workers import map_in_order
 
-NO_PULSE = 1e-9  # of the amplitude
-INNER = (0.2, 0.8)  # of the face's box, in both directions: mostly skin
+NO_PULSE = 1e-9  # pulse amplitude of the copy without a pulse
+INNER = (0.2, 0.8)  # inner part of the face box in both directions, mostly skin
 WINDOW_S, STEP_S, FPS = 10.0, 1.0, 30.0
 
 
 @dataclass(frozen=True)
 class Job:
-    """One recording and its twin."""
+    """One recording, generated with and without a pulse."""
 
     world: str
     index: int
     skin: int
-    crf: float | None  # None: as the world draws it
+    crf: float | None  # None: drawn by the world
     seconds: float
     seed: int
 
 
-def watch(job: Job) -> dict[str, float]:
-    """What is left of one recording's pulse."""
+def evaluate(job: Job) -> dict[str, float]:
+    """Return how much of the pulse of one recording is preserved."""
     fixed: dict[str, Any] = {"subject.fitzpatrick": job.skin, "codec.name": "h264"}
     if job.crf is not None:
         fixed["codec.crf"] = job.crf
-    place = (job.world, job.seed, job.index)
-    alive, _ = shoot(*place, seconds=job.seconds, fixed=fixed)
-    dead, _ = shoot(*place, seconds=job.seconds, fixed={**fixed, "pulse.amplitude": NO_PULSE})
+    source = (job.world, job.seed, job.index)
+    with_pulse, _ = generate(*source, seconds=job.seconds, fixed=fixed)
+    without_pulse, _ = generate(*source, seconds=job.seconds, fixed={**fixed, "pulse.amplitude": NO_PULSE})
     plain, coded = (
-        with_pulse - without for with_pulse, without in zip(colours(alive), colours(dead), strict=True)
+        one - other for one, other in zip(colours(with_pulse), colours(without_pulse), strict=True)
     )
-    t_s = np.arange(0.0, alive.t_s[-1], 1 / FPS)
-    bpm = alive.bpm(t_s)
-    before, after = (uniform_colours(alive, values, t_s) for values in (plain, coded))
+    t_s = np.arange(0.0, with_pulse.t_s[-1], 1 / FPS)
+    bpm = with_pulse.bpm(t_s)
+    before, after = (uniform_colours(with_pulse, values, t_s) for values in (plain, coded))
     return {
         "left": amplitude(after[:, 1], bpm, FPS) / amplitude(before[:, 1], bpm, FPS),
         "colour_left": amplitude(after[:, 1] - after[:, 0], bpm, FPS)
@@ -82,45 +80,45 @@ def watch(job: Job) -> dict[str, float]:
     }
 
 
-def colours(film: Film) -> tuple[FloatArray, FloatArray]:
-    """The mean colour of the inner part of the face, (T,3) before its codec and (T,3) behind it."""
+def colours(film: SyntheticRecording) -> tuple[FloatArray, FloatArray]:
+    """Return the mean colour of the inner face, (T,3) before and (T,3) after the codec."""
     boxes = film.boxes()
     before: list[FloatArray] = []
 
-    def noted() -> Iterator[ByteArray]:
+    def recorded() -> Iterator[ByteArray]:
         for rgb in film.frames():
             before.append(inner(rgb, boxes[len(before)]))
             yield rgb
 
-    pictures = transcode(noted(), film.codec, film.fps)
-    behind = [inner(rgb, box) for rgb, box in zip(pictures, boxes, strict=False)]
-    return np.array(before), np.array(behind)
+    pictures = transcode(recorded(), film.codec, film.fps)
+    after = [inner(rgb, box) for rgb, box in zip(pictures, boxes, strict=False)]
+    return np.array(before), np.array(after)
 
 
 def inner(rgb: ByteArray, box: FloatArray) -> FloatArray:
-    """(3,) the mean colour of the inner part of a box."""
+    """Return the mean colour (3,) of the inner part of a box."""
     x, y, width, height = box
     rows = slice(*(max(0, round(y + share * height)) for share in INNER))
     columns = slice(*(max(0, round(x + share * width)) for share in INNER))
     return np.asarray(rgb[rows, columns].mean((0, 1)))
 
 
-def uniform_colours(film: Film, values: FloatArray, t_s: FloatArray) -> FloatArray:
-    """(T,3) on an even clock."""
+def uniform_colours(film: SyntheticRecording, values: FloatArray, t_s: FloatArray) -> FloatArray:
+    """Resample the colours (T,3) to a uniform clock."""
     times = film.t_s[: len(values)]
     return np.stack([np.interp(t_s, times, values[:, c]) for c in range(3)], 1)
 
 
 def error_bpm(wave: FloatArray, bpm: FloatArray) -> float:
-    """Mean error of all windows, along one path."""
-    path, errors = RateTracker(), []
+    """Return the mean error of all windows with one rate track."""
+    tracker, errors = RateTracker(), []
     length = round(WINDOW_S * FPS)
     for stop in range(length, len(wave) + 1, round(STEP_S * FPS)):
         window = wave[stop - length : stop]
-        tracked = path.update([rate.spectrum(window, FPS)], stop / FPS)
+        tracked = tracker.update([rate.spectrum(window, FPS)], stop / FPS)
         peak = rate.spectral_peak(window, FPS, near_bpm=tracked.bpm)
-        read = tracked.bpm if peak is None else peak.bpm
-        errors.append(abs(read - bpm[stop - length : stop].mean()))
+        estimate = tracked.bpm if peak is None else peak.bpm
+        errors.append(abs(estimate - bpm[stop - length : stop].mean()))
     return float(np.mean(errors))
 
 
@@ -149,7 +147,7 @@ def main() -> None:
     )
     parser.add_argument("--n", type=int, default=16, help="recordings of each skin type")
     parser.add_argument("--world", default="phone")
-    parser.add_argument("--crf", type=float, action="append", help="of the encoder; may be repeated")
+    parser.add_argument("--crf", type=float, action="append", help="CRF of the encoder; may be repeated")
     parser.add_argument(
         "--skin", type=int, action="append", choices=SKINS, help="may be repeated; default: all"
     )
@@ -167,7 +165,7 @@ def main() -> None:
         for skin in skins
         for index in range(options.n)
     ]
-    done = iter(list(track(map_in_order(watch, jobs, options.workers), "filming", total=len(jobs))))
+    done = iter(list(track(map_in_order(evaluate, jobs, options.workers), "measuring", total=len(jobs))))
     found = {
         "as drawn" if crf is None else f"{crf:g}": {
             str(skin): summary([next(done) for _ in range(options.n)]) for skin in skins

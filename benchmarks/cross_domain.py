@@ -1,13 +1,12 @@
-"""The simulated cross-domain study: four worlds, each left out once, PHASE-Net against the others.
+"""Simulated cross-domain study: four worlds, each left out once, PHASE-Net against other networks.
 
-Every network sees the same number of clips of the three other worlds and is tested on clips of the one it
-has never seen; the modules of PHASE-Net are left out one at a time. Beside them stands the error of somebody
-who always answers the middle rate of the three other worlds. Stop it any time and start it again with the
-same --out: it goes on where it was, seed by seed.
+Every network sees the same number of clips from three worlds and is tested on the fourth. The modules of
+PHASE-Net are removed one at a time. The baseline is a constant: the median rate of the three other worlds.
+An interrupted run with the same --out resumes, seed by seed.
 
-    python benchmarks/cross_domain.py --out ~/study                 about an hour of one free core
-    python benchmarks/cross_domain.py --out ~/study --kept          only write up what is finished
-    python benchmarks/cross_domain.py --out /tmp/study --smoke      a minute or two, only to see that it runs
+    python benchmarks/cross_domain.py --out ~/study                 about an hour on one core
+    python benchmarks/cross_domain.py --out ~/study --kept          only report finished cells
+    python benchmarks/cross_domain.py --out /tmp/study --smoke      a quick check of one or two minutes
 
 Writes cross_domain.json, cross_domain.md and cross_domain*.png into benchmarks/results (--results).
 """
@@ -30,10 +29,10 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 import numpy as np  # noqa: E402
 
 from phase_rppg.fileio import read_json, write_json, write_text  # noqa: E402
-from phase_rppg.reproduce import domains, plan_of, report, runner  # noqa: E402
-from phase_rppg.reproduce.budget import budget_of  # noqa: E402
+from phase_rppg.reproduce import domains, make_plan, report, runner  # noqa: E402
 from phase_rppg.reproduce.result_tables import comparisons  # noqa: E402
 from phase_rppg.reproduce.store import Store  # noqa: E402
+from phase_rppg.reproduce.training_settings import get_budget  # noqa: E402
 from phase_rppg.synth.clips import GENERATOR  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results"
@@ -41,14 +40,14 @@ NAME = "cross_domain"
 
 
 def brief(recording: dict[str, Any]) -> list[Any]:
-    """[name, true rate, rate that was read], in our convention; None where the reference has no rate."""
+    """Return [name, true rate, estimated rate] in our convention; None if the reference has no rate."""
     found = recording["whole"]["ours"]
     rates = [None, None] if found is None else [round(found[k], 2) for k in ("truth_bpm", "bpm")]
     return [recording["name"], *rates]
 
 
 def constant_errors(outcome: runner.Outcome) -> dict[str, float]:
-    """The mean absolute error of answering the median rate of the other worlds, whatever is seen."""
+    """Return the mean absolute error of the constant: the median rate of the other worlds."""
     rates: dict[str, list[float]] = {}
     for (_, world), results in outcome.results.items():
         if world not in rates:
@@ -67,9 +66,11 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="working folder: clips, runs, cache")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--models", nargs="+", default=[], help="only these networks and methods")
-    parser.add_argument("--clips", type=int, help="clips made per world")
+    parser.add_argument("--seed", dest="seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument(
+        "--model", dest="models", nargs="+", default=[], help="only these networks and methods"
+    )
+    parser.add_argument("--clips", type=int, help="clips per world")
     parser.add_argument("--clips-seen", type=int, help="clips that every network sees")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument(
@@ -77,8 +78,8 @@ def main() -> None:
     )
     options = parser.parse_args()
 
-    plan = plan_of("study", options.models)
-    budget = budget_of("smoke" if options.smoke else "paper", worlds=True)
+    plan = make_plan("study", options.models)
+    budget = get_budget("smoke" if options.smoke else "paper", worlds=True)
     changes = {"clips": options.clips, "clips_per_epoch": options.clips_seen}
     budget = dataclasses.replace(budget, **{k: v for k, v in changes.items() if v})
     started_s = time.monotonic()
@@ -99,8 +100,8 @@ def main() -> None:
             say(f"{int(told.done)}/{told.cells}  {told.label}")
 
     outcome = runner.run(
-        plan, budget, worlds, Store(options.out / "cache"), options.seeds, watch=watch, say=say,
-        only_kept=options.kept,
+        plan, budget, worlds, Store(options.out / "cache"), options.seeds, on_progress=watch, log=say,
+        only_stored=options.kept,
     )  # fmt: skip
     files = report.write(outcome, options.out / "study")
     options.results.mkdir(parents=True, exist_ok=True)
@@ -109,17 +110,17 @@ def main() -> None:
     document["settings"] = {
         "clips_per_world": budget.clips, "seconds": budget.seconds, "stored_px": budget.size,
         "clips_seen": budget.clips_per_epoch * budget.epochs, "batch": budget.batch, "lr": budget.lr,
-        "clips_tested": budget.tested or budget.clips, "frames": budget.frames, "generator": GENERATOR,
+        "clips_tested": budget.test_clips or budget.clips, "frames": budget.frames, "generator": GENERATOR,
         "networks": {k: dict(v) for k, v in budget.options.items()},
     }  # fmt: skip
-    for cell in document["cells"]:  # the file stays small: rates only, and the recipe is in `settings`
+    for cell in document["cells"]:  # keeps the file small; the recipe is in `settings`
         cell["training"].pop("recipe", None)
         cell["recordings"] = [brief(recording) for recording in cell["recordings"]]
     document["constant_mae_bpm"] = constant = constant_errors(outcome)
     document["cpu_s"] = round(sum(cell["cpu_s"] for cell in document["cells"]), 1)
     write_json(options.results / f"{NAME}.json", document)
     text = (options.out / "study" / "study.md").read_text(encoding="utf-8")
-    text += "\nAlways the middle rate of the other worlds: MAE " + ", ".join(
+    text += "\nMAE of the median rate of the other worlds: " + ", ".join(
         f"{value:.1f} ({world})" for world, value in constant.items()
     )
     text += f" bpm.\nCPU time of all cells: {document['cpu_s'] / 60:.0f} minutes.\n"

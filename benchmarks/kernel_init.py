@@ -1,21 +1,23 @@
-"""Do TCN kernels that begin as oscillators learn faster than random ones, and do they stay oscillators?
+"""Compare TCN kernels initialised as oscillators with random ones.
 
     python benchmarks/kernel_init.py [--clips DIR] [--clips-seen 640] [--seeds 2] [--out FILE.json]
 
-Trains small `phasenet-stream` runs from both beginnings with the same clips, the same seeds and the same
-budget; records training and validation curves, and how much of the impulse response of the temporal part a
-damped oscillator explains (R² of the leading components, weighted by their energy) before and after. An
-untrained network passes on the newest frames, which any oscillator that dies at once explains: so R² is
-also given for the lags of 0.1 s and more alone, with the share of the energy that lies there. The
-defaults take about a quarter of an hour of one core: 96 clips of `wild` are made first (kept in the folder
---clips if one is named that does not exist yet), then 2 × 2 runs see 640 clips each. The picture goes
-beside the JSON file.
+Trains small `phasenet-stream` runs from both initialisations with equal clips, seeds and budgets. It records
+training and validation curves. Before and after training it fits damped oscillators to the impulse response
+of the temporal part (R² of the leading components, weighted by their energy). An untrained network passes on
+the newest frames, which a strongly damped oscillator explains. Therefore R² is also given for lags of 0.1 s
+and more, with the share of the energy there.
+
+The defaults take about a quarter of an hour on one core: 96 clips of `wild` are generated first (kept in
+--clips if this folder does not exist yet), then 2 × 2 runs see 640 clips each. The picture is written next to
+the JSON file.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import os
 import tempfile
 import time
@@ -30,23 +32,24 @@ import torch
 from matplotlib.figure import Figure
 
 from phase_rppg import fileio
-from phase_rppg.evaluate.plots import save
 from phase_rppg.nn import build
-from phase_rppg.nn.phasenet.impulse_response import response
+from phase_rppg.nn.phasenet.impulse_response import response, still_face_features
 from phase_rppg.nn.phasenet.model import PhaseNet
+from phase_rppg.nn.phasenet.oscillators import start_from_oscillators
 from phase_rppg.physics.kernel import components
+from phase_rppg.report.figure_file import save_figure
 from phase_rppg.synth import ClipJob, write_clips
-from phase_rppg.train.export import load_network
+from phase_rppg.train.checkpoint import describe, save_checkpoint
+from phase_rppg.train.export import load_streaming
 from phase_rppg.train.loop import train
 from phase_rppg.train.recipe import Recipe, from_dict
-from phase_rppg.train.restore import still_face
 
 INITS = ("random", "oscillator")
 COLOURS = {"random": "tab:gray", "oscillator": "tab:blue"}
 BATCH = 8
 
 
-def recipe(clips: Path, init: str, seed: int, clips_seen: int, validate_clips: int) -> Recipe:
+def recipe(clips: Path, seed: int, clips_seen: int, validate_clips: int) -> Recipe:
     """The shipped network and its settings, at a small budget."""
     steps = max(clips_seen // BATCH, 1)
     source = {"clips": str(clips)}
@@ -54,7 +57,7 @@ def recipe(clips: Path, init: str, seed: int, clips_seen: int, validate_clips: i
         {
             "seed": seed,
             "delay_frames": 6,
-            "network": {"name": "phasenet-stream", "init": init},
+            "network": {"name": "phasenet-stream"},
             "data": {
                 "train": [{**source, "part": [0.0, 0.8]}],
                 "validate": [{**source, "part": [0.8, 1.0]}],
@@ -76,7 +79,7 @@ def recipe(clips: Path, init: str, seed: int, clips_seen: int, validate_clips: i
 
 
 def oscillation(network: PhaseNet, z: torch.Tensor) -> dict[str, Any]:
-    """How much of the impulse response is damped oscillators."""
+    """Return how much of the impulse response damped oscillators explain."""
     answer = response(network, z)
     found = components(answer.jacobian, answer.fps)
     share = sum(c.share for c in found)
@@ -102,25 +105,21 @@ def oscillation(network: PhaseNet, z: torch.Tensor) -> dict[str, Any]:
     }
 
 
-def features(network: PhaseNet) -> torch.Tensor:
-    """The features z (T,C) that the temporal part gets for the working point."""
-    with torch.no_grad():
-        raw = network.eval()(torch.from_numpy(still_face(network.size)[None])).raw
-    assert raw is not None
-    return raw[0]
-
-
-def one_run(plan: Recipe, out: Path) -> dict[str, Any]:
-    """Train once; the curves, and the kernels before and after."""
-    torch.manual_seed(plan.seed)  # as the loop does: the same beginning
-    options = {key: value for key, value in plan.network.items() if key != "name"}
-    network = build(plan.network["name"], **options)
+def one_run(plan: Recipe, init: str, out: Path) -> dict[str, Any]:
+    """Train once; return the curves and the kernels before and after."""
+    torch.manual_seed(plan.seed)  # the same initial weights as in the training loop
+    name, options = plan.network_options()
+    network = build(name, **options)
     assert isinstance(network, PhaseNet)
-    before = oscillation(network, features(network))
+    if init == "oscillator":
+        start_from_oscillators(network.tcn, network.config.fps)
+    start = out.with_suffix(".safetensors")
+    save_checkpoint(start, describe(name, options, network), network.state_dict())
+    before = oscillation(network, still_face_features(network))
     started = time.process_time()
-    train(plan, out)
+    train(dataclasses.replace(plan, init=str(start)), out)
     cpu_s = time.process_time() - started
-    trained, facts = load_network(out / "last.safetensors")
+    trained, saved = load_streaming(out / "last.safetensors")
     with open(out / "log.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     curve = [(int(row["step"]) * BATCH, float(row["loss"])) for row in rows if row["loss"]]
@@ -130,30 +129,30 @@ def one_run(plan: Recipe, out: Path) -> dict[str, Any]:
         if row["valid_pearson"]
     ]
     return {
-        "init": plan.network["init"],
+        "init": init,
         "seed": plan.seed,
-        "clips_seen": facts.get("clips_seen"),
+        "clips_seen": saved.provenance.get("clips_seen"),
         "train_cpu_s": round(cpu_s, 1),
         "loss": curve,
         "validation": valid,  # clips seen, correlation, MAE in bpm
         "before": before,
-        "after": oscillation(trained, features(trained)),
+        "after": oscillation(trained, still_face_features(trained)),
     }
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and range over the seeds, per beginning."""
+    """Return mean and range over the seeds for each initialisation."""
     found = {}
     for init in INITS:
-        mine = [run for run in runs if run["init"] == init]
+        selected = [run for run in runs if run["init"] == init]
         values = {
             "loss_last_fifth": [
-                np.mean([v for _, v in r["loss"][-max(len(r["loss"]) // 5, 1) :]]) for r in mine
+                np.mean([v for _, v in r["loss"][-max(len(r["loss"]) // 5, 1) :]]) for r in selected
             ],
-            "valid_pearson": [r["validation"][-1][1] for r in mine if r["validation"]],
-            "valid_mae_bpm": [r["validation"][-1][2] for r in mine if r["validation"]],
+            "valid_pearson": [r["validation"][-1][1] for r in selected if r["validation"]],
+            "valid_mae_bpm": [r["validation"][-1][2] for r in selected if r["validation"]],
             **{
-                f"{name}_{when}": [run[when][name] for run in mine]
+                f"{name}_{when}": [run[when][name] for run in selected]
                 for when in ("before", "after")
                 for name in ("explained", "memory", "explained_memory")
             },
@@ -167,7 +166,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def picture(runs: list[dict[str, Any]], fps: float = 30.0) -> Figure:
-    """Curves on the left, R² before and after, and the leading kernels."""
+    """Draw training curves, R² before and after, and the leading kernels."""
     figure = Figure(figsize=(13, 7), dpi=100, layout="constrained")
     (loss, valid, r2), (first, last, gain) = figure.subplots(2, 3)
     for run in runs:
@@ -178,7 +177,7 @@ def picture(runs: list[dict[str, Any]], fps: float = 30.0) -> Figure:
             seen, pearson, _ = zip(*run["validation"], strict=True)
             valid.plot(seen, pearson, "o", color=colour, ls=style, lw=1.2, ms=3, label=label)
         for mark, name in (("o", "explained"), ("s", "explained_memory")):
-            # below 0 is worse than nothing, however far
+            # negative values are cut off
             values = [max(run[when][name], -0.15) for when in ("before", "after")]
             r2.plot(
                 [0, 1], values, marker=mark, mfc="white" if mark == "s" else colour, color=colour, ls=style
@@ -192,7 +191,7 @@ def picture(runs: list[dict[str, Any]], fps: float = 30.0) -> Figure:
         size = np.abs(np.fft.rfft(kernel, 1024))
         gain.semilogx(hz[1:], 20 * np.log10(size[1:] / size.max()), color=colour, ls=style, lw=1.1)
     loss.set(title="training loss (−r)", xlabel="clips seen")
-    valid.set(title="validation: correlation with the true wave", xlabel="clips seen")
+    valid.set(title="validation: correlation with the true waveform", xlabel="clips seen")
     r2.set(title="R² of the oscillators (squares: lags ≥ 0.1 s)", xticks=[0, 1], ylim=(-0.2, 1))
     r2.set_xlim(-0.2, 1.2)
     r2.set_xticklabels(["before training", "after"])
@@ -211,9 +210,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--clips", type=Path, help="a folder of `phase synth --as clips`; made if missing")
-    parser.add_argument("--make", type=int, default=96, help="how many clips to make when there are none")
-    parser.add_argument("--clips-seen", type=int, default=640, help="per run: what the experiment costs")
+    parser.add_argument(
+        "--clips", type=Path, help="a folder of `phase synth --as clips`; generated if missing"
+    )
+    parser.add_argument("--make", type=int, default=96, help="number of clips to generate if there are none")
+    parser.add_argument("--clips-seen", type=int, default=640, help="clips per run; determines the run time")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--validate-clips", type=int, default=16)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "kernel_init.json")
@@ -225,8 +226,8 @@ def main() -> int:
             write_clips(clips, ClipJob("wild", 8.0, 48, 0, None, {}), options.make)
         for seed in range(options.seeds):
             for init in INITS:
-                plan = recipe(clips, init, seed, options.clips_seen, options.validate_clips)
-                runs.append(one_run(plan, Path(folder) / f"{init}-{seed}"))
+                plan = recipe(clips, seed, options.clips_seen, options.validate_clips)
+                runs.append(one_run(plan, init, Path(folder) / f"{init}-{seed}"))
                 print(
                     f"{init:10} seed {seed}: R² {runs[-1]['before']['explained']:.2f} → "
                     f"{runs[-1]['after']['explained']:.2f}, validation {runs[-1]['validation'][-1:]}, "
@@ -242,7 +243,7 @@ def main() -> int:
         "runs": runs,
     }
     fileio.write_json(options.out, result)
-    save(picture(runs), options.out.with_suffix(".png"))
+    save_figure(picture(runs), options.out.with_suffix(".png"))
     print(fileio.dump_json(result["summary"]))
     return 0
 

@@ -1,14 +1,12 @@
-"""How long the page of `phase live` takes per frame, and whether its memory stays level.
+"""Measure the time per frame of the page of `phase live`, and the growth of its memory.
 
     python benchmarks/live_speed.py --minutes 10 --out benchmarks/results/live_speed.json
 
-Two runs in headless Chromium, with a face of 640×480 from the generator and one wasm thread. In the first the
-page's own worker gets camera frames (I420) as fast as it takes them, each when the one before is done:
-`frames_per_s` is what one thread processes by the clock on the wall, and so falls when other programs keep
-the processors busy (`load` tells how busy). `cpu_ms_per_frame` is the processor time of the whole
-page for the same frames, which hardly does. In the second run the whole page measures a fake camera for so
-many minutes while its memory is watched, each time after the garbage was collected. `growth` is the median of
-the last third of those looks less the median of the first third.
+Both runs use headless Chromium with one wasm thread and a synthetic face of 640×480. In the first run the
+worker gets camera frames (I420) one after the other. `frames_per_s` is wall-clock throughput, which other
+programs reduce (`load` is the system load). `cpu_ms_per_frame` is the CPU time of the whole page, which they
+hardly change. In the second run the page measures a fake camera for the given minutes. Its memory is recorded
+after garbage collection. `growth` is the median of the last third minus the median of the first third.
 """
 
 from __future__ import annotations
@@ -27,16 +25,16 @@ import numpy as np
 
 from phase_rppg import synth
 from phase_rppg.fileio import dump_json, write_json
-from phase_rppg.synth import film as films
+from phase_rppg.synth.recording import make_recording
 from phase_rppg.web import Asset, PageServer, assets
 
 HEIGHT, WIDTH, LOOP_S, FPS = 480, 640, 5.0, 30
 WARM_FRAMES = 300
-GROWTH_LIMIT_MB = 32  # a leak of one picture per second would be 500 in ten minutes
+GROWTH_LIMIT_MB = 32  # a leak of one frame per second would be 500 MB in ten minutes
 FLAGS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc", "--enable-precise-memory-info"]
 
-# Starts the page's worker; window.feed(n) sends it n frames, each when the one before is done.
-OPEN = """async ({ worker, method, width, height }) => {
+# Starts the worker of the page; window.feed(n) sends n frames, each after the previous one is processed.
+OPEN = """async ({ worker, wasm, method, width, height }) => {
   const film = new Uint8Array(await (await fetch("./film.i420")).arrayBuffer());
   const size = width * height * 1.5, loop = film.length / size;
   const running = new Worker(worker, { type: "module" });
@@ -49,7 +47,8 @@ OPEN = """async ({ worker, method, width, height }) => {
     settle = { done, failed };
     running.postMessage(message, transfer);
   });
-  const { method: name } = await ask({ kind: "load", base: document.baseURI });
+  const runtime = new URL(wasm, document.baseURI).href;
+  const { method: name } = await ask({ kind: "load", base: document.baseURI, wasm: runtime });
   running.postMessage({ kind: "start", method });
   window.feed = async (count) => {
     const took = [], network = [], begun = performance.now();
@@ -76,11 +75,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=1.0, help="of watching the memory")
-    parser.add_argument("--frames", type=int, default=1800, help="at full speed")
-    parser.add_argument("--method", choices=["pos", "chrom"], help="instead of the network")
-    parser.add_argument("--networks", type=Path, default=assets.NETWORKS, help="folder of an export")
-    parser.add_argument("--picture", type=Path, help="PNG to keep of the page at the end")
+    parser.add_argument("--minutes", type=float, default=1.0, help="duration of the memory run")
+    parser.add_argument("--frames", type=int, default=1800, help="frames of the speed run")
+    parser.add_argument("--model", dest="method", choices=["pos", "chrom"], help="instead of the network")
+    parser.add_argument("--networks", type=Path, default=assets.NETWORKS, help="folder of exported networks")
+    parser.add_argument("--picture", type=Path, help="save a screenshot of the page as PNG")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -103,32 +102,35 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         f"--use-file-for-fake-video-capture={y4m}",
     ]  # fmt: skip
     worker = next(f"./{name}" for name in files if name.startswith("assets/worker-"))
-    order = {"worker": worker, "width": WIDTH, "height": HEIGHT}
-    order |= {"method": options.method} if options.method else {}
+    wasm = next(f"./{name}" for name in files if name.endswith(".wasm"))
+    options_js = {"worker": worker, "wasm": wasm, "width": WIDTH, "height": HEIGHT}
+    options_js |= {"method": options.method} if options.method else {}
     with PageServer(files, port=0) as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         chromium = partial(playwright.chromium.launch, executable_path=shutil.which("chromium"))
         with chromium(args=FLAGS) as browser:
             page = browser.new_page()
             page.goto(server.url)
-            name = page.evaluate(OPEN, order)
+            name = page.evaluate(OPEN, options_js)
             page.evaluate("feed", WARM_FRAMES)
-            begun_s = renderers(browser)["cpu_s"]
+            start_s = renderers(browser)["cpu_s"]
             fast = page.evaluate("feed", options.frames)
-            cpu_s = renderers(browser)["cpu_s"] - begun_s
+            cpu_s = renderers(browser)["cpu_s"] - start_s
             load = os.getloadavg()[0]
-        with chromium(args=[*FLAGS, *camera]) as browser:  # a fresh one: its memory is the page's alone
+        with chromium(
+            args=[*FLAGS, *camera]
+        ) as browser:  # a new browser, so that its memory belongs to the page
             page = browser.new_page(viewport={"width": 1080, "height": 760}, color_scheme="dark")
             page.goto(server.url + (f"?method={options.method}" if options.method else ""))
-            variance_channels = list(watch(browser, page, options.minutes))
+            samples = list(record_memory(browser, page, options.minutes))
             if options.picture:
                 page.screenshot(path=options.picture, full_page=True)
             version = browser.version
         server.shutdown()
-    third = max(1, len(variance_channels) // 3)
+    third = max(1, len(samples) // 3)
     growth = {
-        key: round(middle(variance_channels[-third:], key) - middle(variance_channels[:third], key), 1)
-        for key in variance_channels[0]
+        key: round(median(samples[-third:], key) - median(samples[:third], key), 1)
+        for key in samples[0]
         if key.endswith("_mb")
     }
     return {
@@ -144,7 +146,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "ms_per_frame": spread(fast["took"]),
         "network_ms_per_frame": spread(fast["network"]),
         "minutes": options.minutes,
-        "memory": variance_channels,
+        "memory": samples,
         "growth": growth,
         "growth_limit_mb": GROWTH_LIMIT_MB,
         "steady": all(value <= GROWTH_LIMIT_MB for value in growth.values()),
@@ -152,11 +154,13 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def write_film(i420: Path, y4m: Path) -> None:
-    """One still face with an even pulse, as frames for the worker and as a film for the camera."""
+    """Write a face without motion and with a constant rate, as raw frames and as a camera file."""
     import av
 
     fixed = {"motion.kind": "fixed", "pulse.bpm": 72.0, "pulse.rsa": 0.0, "pulse.hrv_s": 0.0}
-    made = films.film(synth.load("studio"), 10, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed)
+    made = make_recording(
+        synth.load("studio"), 10, 0, seconds=LOOP_S, height=HEIGHT, width=WIDTH, fixed=fixed
+    )
     with open(i420, "wb") as plain, open(y4m, "wb") as film:
         film.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FPS}:1 Ip A1:1 C420jpeg\n".encode())
         for rgb in made.frames():
@@ -166,41 +170,45 @@ def write_film(i420: Path, y4m: Path) -> None:
             film.write(b"FRAME\n" + planes)
 
 
-def watch(browser: Any, page: Any, minutes: float) -> Iterator[dict[str, float]]:
-    """The page measures its camera: what it needs after each minute, twice at least."""
+def record_memory(browser: Any, page: Any, minutes: float) -> Iterator[dict[str, float]]:
+    """Measure the camera and yield the memory of the page after each minute, at least twice."""
     page.click("#start")
     page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
     step_min = min(1.0, minutes / 2)
     for i in range(1, max(2, round(minutes / step_min)) + 1):
         page.wait_for_timeout(60_000 * step_min)
-        facts = page.inner_text("#facts").split()  # "30 fps · 9 ms per frame …", or nothing
+        facts = page.text_content("#facts").split()  # "30 fps · 9 ms per frame …", or nothing
         memory = page.evaluate(MEMORY)
         yield {
             "minute": round(i * step_min, 2),
             "shown_fps": float(facts[0]) if facts else 0.0,
             "shown_ms_per_frame": float(facts[3]) if facts else 0.0,
             "js_heap_mb": round(memory["heap"], 1),
-            "page_mb": round(memory["page"], 1),  # the worker and its wasm memory included
-            "renderer_rss_mb": round(renderers(browser)["rss_mb"], 1),  # also what the browser caches for it
+            "page_mb": round(memory["page"], 1),  # including the worker and its wasm memory
+            "renderer_private_mb": round(renderers(browser)["private_mb"], 1),
         }
 
 
 def renderers(browser: Any) -> dict[str, float]:
-    """Resident memory and processor time so far of the browser's processes that run pages."""
+    """Return private memory and CPU time of the renderer processes.
+
+    Pages of the program file are not counted: they become resident as its code is used, and are shared.
+    """
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     session.detach()
-    total = {"rss_mb": 0.0, "cpu_s": 0.0}
+    total = {"private_mb": 0.0, "cpu_s": 0.0}
     for process in processes:
         if process["type"] == "renderer":
             status = Path(f"/proc/{process['id']}/status").read_text(encoding="utf-8")
-            total["rss_mb"] += int(status.split("VmRSS:")[1].split()[0]) / 1024
+            for kind in ("RssAnon:", "RssShmem:"):
+                total["private_mb"] += int(status.split(kind)[1].split()[0]) / 1024
             total["cpu_s"] += process["cpuTime"]
     return total
 
 
-def middle(looks: list[dict[str, float]], key: str) -> float:
-    return float(np.median([look[key] for look in looks]))
+def median(samples: list[dict[str, float]], key: str) -> float:
+    return float(np.median([sample[key] for sample in samples]))
 
 
 def spread(values: list[float]) -> dict[str, float]:

@@ -1,14 +1,15 @@
-"""How much memory `phase measure` takes for a minute and for an hour of video: it must be the same.
+"""Compare the memory of `phase measure` for a minute and for an hour of video; it must be equal.
 
-    python benchmarks/measure_memory.py [--method pos] [--minutes 60] [--container mkv] [--out FILE]
+    python benchmarks/measure_memory.py [--model pos] [--minutes 60] [--container mkv] [--out FILE]
 
-The long video is a short clip of the generator repeated without encoding it again. The real command runs in a
-process of its own; what counts is the highest resident memory of it and of its decoder (VmHWM of each, read
-from /proc while they run: the figures of getrusage also hold the memory of whoever started the process).
-Equal runs differ by a megabyte or two, so the minute is measured several times; the hour is compared with
-their median and their range. An MP4 file has a list of its frames, which its reader holds: about 36 bytes per
-frame. A Matroska file (`--container mkv`) has none. What that list and the answer take is saved on the ring
-of pictures between the two processes (`video/guard.py`).
+The long video repeats a short synthetic clip without encoding it again. The command runs in its own process.
+The figure is the peak resident memory of the command and its decoder (VmHWM of each, read from /proc while
+they run; getrusage would include the memory of the parent process). Equal runs differ by a megabyte or two,
+so the minute is measured several times and the hour is compared with their median and range.
+
+The reader of an MP4 file holds an index of about 36 bytes per frame; a Matroska file (`--container mkv`) has
+none. The buffer of frames between the two processes shrinks by the size of index and result
+(`video/guard.py`).
 """
 
 from __future__ import annotations
@@ -26,37 +27,37 @@ from phase_rppg.fileio import dump_json, read_json, write_json
 
 COMMAND = [sys.executable, "-c", "from phase_rppg.cli import main; main()", "measure"]
 CLIP_S = 20.0
-_LOOK_EVERY_S = 0.05
+_POLL_INTERVAL_S = 0.05
 
 
 def peaks_mb(command: list[str], output: Path) -> tuple[float, float, int]:
-    """(the command's own peak, that of its children together, exit code); stdout goes to `output`."""
+    """Return (peak of the command, sum of the peaks of its children, exit code); write stdout to `output`."""
     with open(output, "wb") as out:
         child = subprocess.Popen(command, stdout=out)
     peaks: dict[int, float] = {}
     while child.poll() is None:
-        for pid in family(child.pid):
+        for pid in process_tree(child.pid):
             if pid == child.pid or command_line(pid) != command_line(child.pid):
                 peaks[pid] = max(peaks.get(pid, 0.0), high_water_mb(pid))
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_POLL_INTERVAL_S)
     own = peaks.pop(child.pid, 0.0)
     return own, sum(peaks.values()), child.returncode
 
 
-def family(pid: int) -> list[int]:
-    """A process and everything it started."""
+def process_tree(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             for word in task.read_text().split():
-                found += family(int(word))
-        except OSError:  # it ended while we looked
+                found += process_tree(int(word))
+        except OSError:  # the process has ended
             continue
     return found
 
 
 def command_line(pid: int) -> bytes:
-    """What a process runs; one that is just being started has its parent's, and its parent's memory."""
+    """Return the command line. A process that is just starting has that of its parent, and its memory."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -74,29 +75,29 @@ def high_water_mb(pid: int) -> float:
 
 
 def make_clip(path: Path) -> None:
-    """A generated face at 15 frames per second; a whole number of beats, so that it can be repeated."""
+    """Write a synthetic face at 15 frames per second with a whole number of beats, so that it can repeat."""
     from phase_rppg import synth
-    from phase_rppg.synth.film import film
+    from phase_rppg.synth.recording import make_recording
     from phase_rppg.video import write_video
 
     fixed = {
         "frame.face_px": 250.0, "motion.kind": "still", "light.kind": "constant", "subject.fitzpatrick": 2,
         "pulse.bpm": 72.0, "pulse.drift_bpm": 0.0, "pulse.rsa": 0.0, "pulse.amplitude": 0.015,
     }  # fmt: skip
-    recording = film(synth.load("studio"), 7, 0, seconds=CLIP_S, height=480, width=640, fixed=fixed)
+    recording = make_recording(synth.load("studio"), 7, 0, seconds=CLIP_S, height=480, width=640, fixed=fixed)
     every_other = (picture for i, picture in enumerate(recording.frames()) if i % 2 == 0)
     write_video(path, every_other, 15, crf=20, preset="veryfast")
 
 
 def figures(minutes: float, method: str, folder: Path, container: str = "mp4") -> dict[str, Any]:
-    """Peak memory of `minutes` of video."""
+    """Return the peak memory for `minutes` of video."""
     from phase_rppg.video.encode import repeat_video
 
     video, output = folder / f"{minutes:g}.{container}", folder / "out.json"
     if not video.exists():
         repeat_video(folder / "clip.mp4", video, round(60 * minutes / CLIP_S))
     started_s = time.monotonic()
-    own, children, code = peaks_mb([*COMMAND, str(video), "--method", method, "--json"], output)
+    own, children, code = peaks_mb([*COMMAND, str(video), "--model", method, "--json"], output)
     document = read_json(output)
     return {
         "minutes": minutes,
@@ -111,7 +112,7 @@ def figures(minutes: float, method: str, folder: Path, container: str = "mp4") -
 
 
 def compared(short: list[dict[str, Any]], long: dict[str, Any]) -> dict[str, Any]:
-    """By how much the long run lies above the middle of the short ones, and how far those lie apart."""
+    """Compare the long run with the median and range of the short runs."""
     found: dict[str, Any] = {}
     for key in ("peak_mb", "decoder_peak_mb", "together_mb"):
         runs = [run[key] for run in short]
@@ -127,14 +128,18 @@ def compared(short: list[dict[str, Any]], long: dict[str, Any]) -> dict[str, Any
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60.0, help="length of the long video")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of the minute")
-    parser.add_argument("--method", action="append", help="may be repeated; default: pos and the network")
-    parser.add_argument("--container", choices=["mp4", "mkv"], default="mp4", help="of the video files")
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file, beside those in it")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of the short video")
+    parser.add_argument(
+        "--model", dest="method", action="append", help="may be repeated; default: pos and the network"
+    )
+    parser.add_argument(
+        "--container", choices=["mp4", "mkv"], default="mp4", help="format of the video files"
+    )
+    parser.add_argument("--out", type=Path, help="add the figures to this JSON file")
     given = parser.parse_args()
     found = read_json(given.out)["methods"] if given.out is not None and given.out.exists() else {}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         make_clip(folder / "clip.mp4")
         for method in given.method or ["pos", "phasenet-stream"]:
             name = method if given.container == "mp4" else f"{method} {given.container}"

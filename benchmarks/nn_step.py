@@ -1,11 +1,11 @@
-"""How fast PHASE-Net runs, against the same network written the naive way (grouped Conv3d), in one run.
+"""Compare the speed of PHASE-Net with a naive implementation (grouped Conv3d).
 
     python benchmarks/nn_step.py [--size 64] [--frames 128] [--repeats 3] [--out FILE.json]
 
-Both carry the same weights and their outputs are compared first. Times are CPU seconds of one thread, the
-best of several repeats, taken in turns. Exit code 1 if the naive one is not beaten by 4× forward and 3×
-forward+backward. Forward runs with the C library's own handling of memory, as in an app, and again with
-freed memory kept, as while training: the naive one gains more from that, and both figures are written.
+Both have the same weights, and their outputs are compared first. Times are CPU seconds of one thread, the
+best of several alternating repeats. The exit code is 1 if the speed-up is below 4× forward or 3× forward and
+backward. Forward runs twice: with the default allocator, as in an application, and with freed memory kept, as
+in training. The naive implementation gains more from the latter; both figures are written.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from torch import Tensor, nn
 
 from phase_rppg import fileio
 from phase_rppg.nn import build
-from phase_rppg.nn.memory import keep_memory
+from phase_rppg.nn.memory_allocator import keep_memory
 from phase_rppg.nn.phasenet.est import ESTBlock
-from phase_rppg.nn.phasenet.fold import fold
+from phase_rppg.nn.phasenet.fold_batchnorm import fold
 from phase_rppg.nn.phasenet.front_end import PIXEL_CENTRE, PIXEL_SPREAD
 from phase_rppg.nn.phasenet.layers import ConvNorm
 from phase_rppg.nn.phasenet.model import PhaseNet
@@ -39,7 +39,7 @@ MUST_FORWARD, MUST_TRAIN = 4.0, 3.0
 def conv3d(
     weight: Tensor, kernel: tuple[int, int, int], *, groups: int = 1, bias: Tensor | None = None
 ) -> nn.Conv3d:
-    """A Conv3d with the weights of a 2-D one; time is padded in the past only, space on both sides."""
+    """A Conv3d with the weights of a 2-D convolution; causal padding in time, symmetric in space."""
     outputs, inputs = weight.shape[0], weight.shape[1] * groups
     padding = (0, kernel[1] // 2, kernel[2] // 2)
     conv = nn.Conv3d(inputs, outputs, kernel, padding=padding, groups=groups, bias=bias is not None)
@@ -87,7 +87,7 @@ class NaiveBlock(nn.Module):
 
 
 class Naive(nn.Module):
-    """PHASE-Net as one would first write it, with the weights of a given one."""
+    """Naive implementation of PHASE-Net with the weights of a given network."""
 
     def __init__(self, network: PhaseNet) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Naive(nn.Module):
 
 
 def best_s(functions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """The least CPU time of each, taken in turns after one warm-up."""
+    """Return the smallest CPU time of each function; they alternate after one warm-up."""
     best = dict.fromkeys(functions, float("inf"))
     for turn in range(repeats + 1):
         for name, function in functions.items():
@@ -139,13 +139,13 @@ def main() -> int:
     with torch.no_grad():
         for module in network.modules():
             if isinstance(module, nn.BatchNorm2d):
-                module.momentum = 1.0  # one look at the clip sets the statistics
+                module.momentum = 1.0  # one forward pass sets the statistics
         network(pixels)
         naive = Naive(network).eval()
         network.eval()
         ours, theirs = network(pixels).wave, naive(pixels)
         difference = ((ours - theirs).abs().max() / ours.std()).item()
-        assert difference < 1e-3, f"the naive twin computes something else: {difference}"
+        assert difference < 1e-3, f"the naive implementation gives another result: {difference}"
         forward = best_s(
             {"ours": lambda: network(pixels).wave, "naive": lambda: naive(pixels)},
             options.repeats,
@@ -191,7 +191,7 @@ def main() -> int:
 
 
 def step_ms(name: str, size: int) -> dict[str, float]:
-    """CPU ms per frame, frame by frame and in chunks of 30, BatchNorm folded."""
+    """Return CPU ms per frame, frame by frame and in chunks of 30, with folded BatchNorm."""
     network = fold(build(name, size=size))
     frames = torch.randint(0, 256, (1, 30, size, size, 3), dtype=torch.uint8)
 

@@ -1,12 +1,12 @@
-"""Store what the commands answer today, and compare with it after a change.
+"""Store the output of the commands, and compare it after a change.
 
     python benchmarks/readings.py --work DIR --out before.json [--real ROOT]
     python benchmarks/readings.py --work DIR --out after.json [--real ROOT] --compare before.json
 
-Measures the demo clip, two films of every world and, with --real, every video below ROOT, each with the
-network, POS and CHROM (`phase measure --json --ungated`). Trains the smoke recipe and stores its losses.
-Films are kept in --work, so that both runs read the same files. With --compare it lists every number that
-differs and exits with 1 if there is one.
+Measures the demo clip, two recordings of every world and, with --real, every video below ROOT, each with the
+network, POS and CHROM (`phase measure --json --ungated`). Trains the smoke recipe and stores its losses. The
+recordings are kept in --work, so that both runs read the same files. With --compare it lists every number
+that differs and exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PHASE = [sys.executable, "-c", "from phase_rppg.cli import main; main()"]
 
 
 def phase(*arguments: str | Path, cwd: Path) -> str:
-    """Standard output of a `phase` command; exit codes 0 (reading) and 3 (no reading) are both fine."""
+    """Return the output of a `phase` command; exit codes 0 (reading) and 3 (no reading) are accepted."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "300"}
     done = subprocess.run(
         [*PHASE, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=environment
@@ -38,13 +38,26 @@ def phase(*arguments: str | Path, cwd: Path) -> str:
 
 
 def make_films(work: Path) -> list[Path]:
-    """The demo clip and two films of every world, made once."""
+    """Generate the demo clip and two recordings of every world, once."""
     if not (work / "demo.mp4").exists():
-        phase("demo", "--keep", work / "demo.mp4", cwd=work)
+        phase("demo", "--out", work / "demo.mp4", cwd=work)
     worlds = [line.split()[0] for line in phase("synth", "--list", cwd=work).splitlines() if line.strip()]
     for world in worlds:
         if not (folder := work / world).exists():
-            phase("synth", folder, "--as", "video", "--world", world, "--n", "2", "--seconds", "14", cwd=work)
+            phase(
+                "synth",
+                "--out",
+                folder,
+                "--as",
+                "video",
+                "--world",
+                world,
+                "--n",
+                "2",
+                "--seconds",
+                "14",
+                cwd=work,
+            )
     return sorted(path for path in work.rglob("*") if path.suffix in SUFFIXES)
 
 
@@ -52,7 +65,7 @@ def readings(videos: list[Path], root: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for video in videos:
         for method in METHODS:
-            text = phase("measure", video, "--method", method, "--json", "--ungated", "--quiet", cwd=root)
+            text = phase("measure", video, "--model", method, "--json", "--ungated", "--quiet", cwd=root)
             document = json.loads(text)
             document.pop("video")
             found[f"{video.relative_to(root)} {method}"] = document
@@ -69,7 +82,7 @@ def smoke_losses(work: Path) -> list[dict[str, str]]:
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[str]:
-    """Every place in which two JSON values differ."""
+    """Yield every difference between two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from differences(old.get(key), new.get(key), f"{where}/{key}")

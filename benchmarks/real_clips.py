@@ -1,16 +1,16 @@
-"""POS and CHROM in the pipeline against plain ones: the same recordings, windows and rate estimators.
+"""Compare POS and CHROM of this package with plain implementations on real recordings.
 
     python benchmarks/real_clips.py ROOT [--out results.json] [--cache DIR]
 
-Every window with a reference counts (full coverage); the pipeline's windows also as the gate shows them. Two
-conventions: `ours` is the interpolated peak for the plain wave and the pipeline's own number (its path over
-time included), `toolbox` is the field's padded periodogram on both waves and on the reference. With --cache
-an interrupted run goes on where it stopped, as long as the code is the same.
+Both use the same recordings, windows and rate estimators. Every window with a reference counts; for this
+package the windows that the gate shows are also reported. There are two conventions: `ours` is the
+interpolated peak for the plain waveform and the number of the session with its rate track; `toolbox` is the
+padded periodogram of the rPPG-Toolbox on both waveforms and on the reference. With --cache an interrupted run
+resumes, as long as the code is unchanged.
 
-ROOT holds `ubfc_rppg/` (in its own layout) and, if there is one, `pure/` with its recordings as folders or as
-single videos `pure_SS-TT_*.mp4` beside them. The plain implementation is what most people would write: the
-face box of the first frame, held, the mean of all its pixels, the equations of the paper. "×1.5" is the same
-with the box enlarged as the field's toolboxes do.
+ROOT contains `ubfc_rppg/` in its own layout and optionally `pure/` with recordings as folders or as single
+videos `pure_SS-TT_*.mp4` in it. The plain implementation uses the face box of the first frame, the mean of
+all its pixels and the equations of the paper. "×1.5" enlarges the box as the rPPG-Toolbox does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import phase_rppg
 from phase_rppg import registry
 from phase_rppg.datasets import base, folder, reference_rate
-from phase_rppg.evaluate import metrics, protocol
+from phase_rppg.evaluate import protocol
 from phase_rppg.face.detector import Detector
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.measurement.measure import MeasureOptions, run
@@ -42,7 +42,7 @@ PLAIN_WINDOW_S = 1.6
 
 
 def plain_traces(video: FrameSource) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Frame times (T,) and, for each size of the box, the mean colours (T,3) inside the first frame's box."""
+    """Return frame times (T,) and the mean colours (T,3) in the box of the first frame, by box size."""
     boxes: dict[str, tuple[slice, slice]] = {}
     t_s: list[float] = []
     colours: dict[str, list[np.ndarray]] = {name: [] for name in BOX_SCALES}
@@ -90,11 +90,12 @@ def plain_chrom(rgb: np.ndarray) -> np.ndarray:
 
 
 PLAIN: dict[str, Callable[[np.ndarray], np.ndarray]] = {"pos": plain_pos, "chrom": plain_chrom}
-ROOMS = ("signal", "video", "face", "methods", "pipeline", "datasets", "evaluate")  # what a result rests on
+# Packages whose code determines a result.
+PACKAGES = ("signal", "video", "face", "methods", "session", "measurement", "datasets", "evaluate")
 
 
-def judge_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
-    """method → convention → |error| in bpm of every window that has a reference."""
+def evaluate_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
+    """Return |error| in bpm of every window with a reference, by method and convention."""
     t_s, traces = plain_traces(recording.video)
     duration_s = float(t_s[-1] - t_s[0] + np.median(np.diff(t_s)))
     found: dict[str, dict[str, list[float]]] = {}
@@ -113,11 +114,11 @@ def judge_plain(recording: Recording) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def judge_pipeline(recording: Recording, name: str) -> dict[str, Any]:
-    """|error| in bpm of every window by both conventions, and of those that the gate shows."""
-    source = base.Unbroken(recording.video, recording.name)
+def evaluate_session(recording: Recording, name: str) -> dict[str, Any]:
+    """Return |error| in bpm of every window by both conventions, and of the shown windows."""
+    source = base.CompleteVideo(recording.video, recording.name)
     result = run(source, MeasureOptions(name, WINDOW_S, STEP_S))
-    rows = protocol.against_reference(recording, result, WINDOW_S, STEP_S).rows
+    rows = protocol.compare_with_reference(recording, result, WINDOW_S, STEP_S).rows
     wave = result.faces[0].wave if result.faces else None
     return {
         "windows": len(rows),
@@ -129,7 +130,7 @@ def judge_pipeline(recording: Recording, name: str) -> dict[str, Any]:
 
 
 def interval_facts(recording: Recording, result: Result) -> list[tuple[float, float, float]]:
-    """(|error|, half of the stated interval, sigma) in bpm of every shown window of the main face."""
+    """Return (|error|, half of the interval, sigma) in bpm of every shown window of the main face."""
     found = []
     for window in result.faces[0].windows if result.faces else ():
         truth = reference_rate.window_bpm(recording.reference, window.start_s, window.end_s)
@@ -147,14 +148,17 @@ def toolbox_errors(recording: Recording, wave: Waveform, duration_s: float) -> l
         part = reference_rate.window_of(wave, low, high)
         if reference_rate.window_bpm(recording.reference, low, high) is not None and len(part.values) > FPS:
             errors.append(
-                abs(rate.toolbox_bpm(whole(part), part.fps) - rate.toolbox_bpm(whole(label), label.fps))
+                abs(
+                    rate.toolbox_bpm(without_gaps(part), part.fps)
+                    - rate.toolbox_bpm(without_gaps(label), label.fps)
+                )
             )
     return errors
 
 
-def whole(wave: Waveform) -> FloatArray:
-    """The values without holes: the toolbox's filters know no gaps."""
-    return resample.bridge(wave.values, wave.valid & np.isfinite(wave.values))
+def without_gaps(wave: Waveform) -> FloatArray:
+    """Return the values with gaps interpolated, because the filters of the toolbox need all samples."""
+    return resample.interpolate_invalid(wave.values, wave.valid & np.isfinite(wave.values))
 
 
 def windows(duration_s: float) -> list[tuple[float, float]]:
@@ -163,7 +167,7 @@ def windows(duration_s: float) -> list[tuple[float, float]]:
 
 
 def recordings(root: Path) -> list[tuple[str, base.Found]]:
-    """What is there: UBFC-rPPG, whole PURE recordings, and single PURE videos with their reference."""
+    """List the recordings: UBFC-rPPG and single PURE videos with their reference."""
     every: list[tuple[str, base.Found]] = []
     if (root / "ubfc_rppg").is_dir():
         every += [("ubfc_rppg", found) for found in base.find("ubfc_rppg", root / "ubfc_rppg")]
@@ -174,18 +178,18 @@ def recordings(root: Path) -> list[tuple[str, base.Found]]:
     return every
 
 
-def judge(dataset: str, found: base.Found) -> dict[str, Any]:
-    """One recording by everything: "plain pos", "pipeline pos", …"""
+def evaluate(dataset: str, found: base.Found) -> dict[str, Any]:
+    """Evaluate all methods on one recording: "plain pos", "pipeline pos", …"""
     recording = base.read(registry.load("datasets", dataset), found)
-    plain = {f"plain {name}": errors for name, errors in judge_plain(recording).items()}
-    return plain | {f"pipeline {name}": judge_pipeline(recording, name) for name in PLAIN}
+    plain = {f"plain {name}": errors for name, errors in evaluate_plain(recording).items()}
+    return plain | {f"pipeline {name}": evaluate_session(recording, name) for name in PLAIN}
 
 
 def code_hash() -> str:
-    """Changes with any file that a result rests on."""
+    """Return a hash of the code that determines a result."""
     folder, digest = Path(phase_rppg.__file__).parent, hashlib.sha256(Path(__file__).read_bytes())
     for file in sorted(
-        f for room in ROOMS for f in (folder / room).rglob("*") if f.suffix in (".py", ".json")
+        f for package in PACKAGES for f in (folder / package).rglob("*") if f.suffix in (".py", ".json")
     ):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
@@ -196,7 +200,7 @@ def mean(errors: list[float]) -> float | None:
 
 
 def row(errors: dict[str, Any]) -> dict[str, Any]:
-    """The figures of one method on one recording."""
+    """Return the figures of one method on one recording."""
     found = {
         "windows": len(errors["ours"]),
         "mae": mean(errors["ours"]),
@@ -209,14 +213,14 @@ def row(errors: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def summarise(judged: list[dict[str, Any]]) -> dict[str, Any]:
-    """Every recording counts the same; the windows that are shown are pooled."""
+def summarise(evaluated: list[dict[str, Any]]) -> dict[str, Any]:
+    """Average over recordings; pool the shown windows."""
     table: dict[str, Any] = {}
-    for name in judged[0]:
-        each = [one[name] for one in judged]
+    for name in evaluated[0]:
+        each = [one[name] for one in evaluated]
         table[name] = {
             f"mean_of_recordings_mae_{convention}": mean([float(np.mean(e[convention])) for e in each])
-            for convention in metrics.CONVENTIONS
+            for convention in ("ours", "toolbox")
         }
         if "shown" in each[0]:
             shown = [error for e in each for error in e["shown"]]
@@ -232,30 +236,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", type=Path)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--cache", type=Path, help="keep the errors of each recording here, to go on later")
+    parser.add_argument("--cache", type=Path, help="store the errors of each recording here to resume later")
     arguments = parser.parse_args()
     chosen = recordings(arguments.root)
     if not chosen:
         parser.error(f"no recordings in {arguments.root}")
     code = code_hash()
-    judged: dict[str, dict[str, Any]] = {}
+    evaluated: dict[str, dict[str, Any]] = {}
     for dataset, found in chosen:
         kept = arguments.cache / f"{found.name}-{code}.json" if arguments.cache is not None else None
         if kept is not None and kept.exists():
-            judged[found.name] = read_json(kept)
+            evaluated[found.name] = read_json(kept)
         else:
-            judged[found.name] = judge(dataset, found)
+            evaluated[found.name] = evaluate(dataset, found)
             if kept is not None:
-                write_json(kept, judged[found.name])
-        print(found.name, {name: mean(errors["ours"]) for name, errors in judged[found.name].items()},
+                write_json(kept, evaluated[found.name])
+        print(found.name, {name: mean(errors["ours"]) for name, errors in evaluated[found.name].items()},
               file=sys.stderr, flush=True)  # fmt: skip
     document = {
         "command": "python benchmarks/real_clips.py ROOT",
         "what": "MAE in bpm over windows of 10 s, step 1 s, against the contact PPG by the same estimator",
         "recordings": {
-            name: {method: row(errors) for method, errors in one.items()} for name, one in judged.items()
+            name: {method: row(errors) for method, errors in one.items()} for name, one in evaluated.items()
         },
-        "summary": summarise(list(judged.values())),
+        "summary": summarise(list(evaluated.values())),
     }
     print(dump_json(document["summary"]))
     if arguments.out is not None:

@@ -1,16 +1,16 @@
-"""Whether a world looks like life where it matters: the pulse's line in real recordings and in made clips.
+"""Compare the pulse signal of real recordings with that of synthetic clips.
 
     python benchmarks/realism.py ROOT [--dataset NAME] [--clips DIR] [--world W …] [--n 24] [--json OUT]
 
-ROOT is a data set in its own layout. Both sides are cut into the same square crops, and 10 s of the middle of
-the crop (where the skin is) are averaged. Medians over windows of
+ROOT is a data set in its own layout. Real and synthetic videos are cut into the same square crops, and 10 s
+of the middle of the crop (mostly skin) are averaged. The report gives medians over windows:
     green_pct       amplitude of green at the known rate, in percent of its level
-    noise_pct       root mean square of green's spectrum elsewhere in the band
+    noise_pct       root mean square of the spectrum of green elsewhere in the band
     red, blue       amplitude of red and of blue at that rate, in phase with green, relative to green
     change          mean change of a pixel from frame to frame, in 8-bit steps
-    unchanged       share of the green pixels that a codec left as they were
---clips reads clips that `phase synth --as clips` has made; of those only the ones through H.264 are used with
-the head almost still, because that is what most of the real recordings show.
+    unchanged       share of green pixels that do not change from frame to frame
+--clips reads clips of `phase synth --as clips`. Only H.264 clips with little motion are used, because most
+real recordings are like that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from scipy.signal import detrend
 
 from phase_rppg.datasets import base, prepare
-from phase_rppg.datasets.face_crops import follow, onto_clock
+from phase_rppg.datasets.face_crops import crop_faces, resample_crops
 from phase_rppg.fileio import read_json, write_json
 from phase_rppg.signal.constants import BAND_HZ
 from phase_rppg.signal.rate import spectral_bpm
@@ -37,11 +37,11 @@ Window = tuple[np.ndarray, float]  # pixels (T,S,S,3), the rate in Hz
 
 
 def recorded(root: Path, dataset: str) -> Iterator[tuple[str, list[Window]]]:
-    """The windows of each recording of a data set, with the rate of its reference."""
+    """Yield the windows of each recording of a data set with their reference rates."""
     for recording in base.load(dataset, root):
-        ticks = list(onto_clock(follow(recording.video, SIZE), FPS))
+        ticks = list(resample_crops(crop_faces(recording.video, SIZE), FPS))
         pixels = np.stack([tick.picture for tick in ticks])
-        wave, known = prepare.labels_at(recording.reference, np.array([tick.t_s for tick in ticks]))
+        wave, known = prepare.reference_at(recording.reference, np.array([tick.t_s for tick in ticks]))
         seen = known & np.array([tick.valid for tick in ticks])
         length, step = int(FPS * WINDOW_S), int(FPS * STEP_S)
         windows = []
@@ -53,7 +53,7 @@ def recorded(root: Path, dataset: str) -> Iterator[tuple[str, list[Window]]]:
 
 
 def stored(folder: Path, n: int) -> list[Window]:
-    """Clips on the disk that went through H.264 with the head almost still."""
+    """Return stored H.264 clips with little motion."""
     clips = Clips(folder)
     windows: list[Window] = []
     for index in range(len(clips)):
@@ -64,14 +64,14 @@ def stored(folder: Path, n: int) -> list[Window]:
 
 
 def made(world: str, n: int) -> list[Window]:
-    """Clips that are made now."""
+    """Generate clips of a world."""
     job = ClipJob(world, WINDOW_S, SIZE, seed=1)
     samples = (job.make(index) for index in range(n))
     return [(sample.pixels, float(sample.truth.bpm.mean()) / 60) for sample in samples]
 
 
-def look(pixels: np.ndarray, rate_hz: float) -> list[float]:
-    """The numbers of one window, in the order of NAMES."""
+def signal_figures(pixels: np.ndarray, rate_hz: float) -> list[float]:
+    """Return the figures of one window in the order of NAMES."""
     side = pixels.shape[1]
     middle = pixels[:, int(0.19 * side) : int(0.81 * side), int(0.25 * side) : int(0.75 * side)]
     colours = middle.mean((1, 2), dtype=np.float64)
@@ -96,7 +96,7 @@ def look(pixels: np.ndarray, rate_hz: float) -> list[float]:
 
 
 def summary(windows: list[Window]) -> dict[str, Any]:
-    medians = np.median([look(*window) for window in windows], axis=0)
+    medians = np.median([signal_figures(*window) for window in windows], axis=0)
     return {"windows": len(windows)} | {
         name: round(float(value), 4) for name, value in zip(NAMES, medians, strict=True)
     }
@@ -108,28 +108,32 @@ def main() -> None:
     )
     parser.add_argument("root", type=Path)
     parser.add_argument("--dataset", default="ubfc_rppg")
-    parser.add_argument("--clips", type=Path, action="append", default=[], help="clips to read; repeatable")
-    parser.add_argument("--world", action="append", default=[], help="worlds to make clips of")
+    parser.add_argument(
+        "--clips", type=Path, action="append", default=[], help="folder of stored clips; may be repeated"
+    )
+    parser.add_argument(
+        "--world", action="append", default=[], help="world to generate clips of; may be repeated"
+    )
     parser.add_argument("--n", type=int, default=24, help="clips of each world")
-    parser.add_argument("--json", type=Path, help="a file of earlier results is added to")
+    parser.add_argument("--json", type=Path, help="add the results to this file")
     arguments = parser.parse_args()
     report: dict[str, Any] = {}
     if arguments.json is not None and arguments.json.is_file():
         report = read_json(arguments.json)
     print(f"{'':28}", *(f"{name:>10}" for name in NAMES))
 
-    def tell(name: str, windows: list[Window]) -> None:
+    def report_windows(name: str, windows: list[Window]) -> None:
         if not windows:
             return
         report[name] = summary(windows)
         print(f"{name:28}", *(f"{report[name][key]:10.3f}" for key in NAMES), flush=True)
 
     for name, windows in recorded(arguments.root, arguments.dataset):
-        tell(f"{arguments.dataset}/{name}", windows)
+        report_windows(f"{arguments.dataset}/{name}", windows)
     for folder in arguments.clips:
-        tell(f"{Clips(folder).job['world']}, h264, still", stored(folder, arguments.n))
+        report_windows(f"{Clips(folder).job['world']}, h264, still", stored(folder, arguments.n))
     for world in arguments.world:
-        tell(world, made(world, arguments.n))
+        report_windows(world, made(world, arguments.n))
     if arguments.json is not None:
         write_json(arguments.json, report)
 

@@ -1,14 +1,13 @@
-"""How hard each world is: the share of clips in which plain POS is within 5 bpm of the truth.
+"""Measure the difficulty of each world: the share of clips in which POS is within 5 bpm of the truth.
 
     python benchmarks/world_difficulty.py [--world wild --world studio …] [--n 24] [--json OUT]
     python benchmarks/world_difficulty.py --clips DIR [--n 1000] [--json OUT]
 
-A training mix should be neither hopeless nor solved: 40–75 % is the aim for `wild`. POS is the one of the
-pipeline, on the mean colour of the middle of the crop (rows 19–81 %, columns 25–75 %): the whole crop shows
-much background, and on real recordings POS on all of it is right far less often than on the face alone. The
-truth is the mean of the instantaneous rate. --clips reads clips that `phase synth --as clips` has made (and
-does not write there); other worlds are made on the way. Worlds without a pulse have no truth to be near, and
-are left out. Results of earlier runs in OUT are kept for worlds that are not measured now.
+Training data should be neither too hard nor too easy: the aim for `wild` is 40–75 %. POS runs on the mean
+colour of the middle of the crop (rows 19–81 %, columns 25–75 %), because the whole crop contains much
+background. The truth is the mean of the instantaneous rate. --clips reads clips of `phase synth --as clips`;
+otherwise clips are generated. Worlds without a pulse have no true rate and are left out. Results in OUT of
+worlds that are not measured are kept.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ WORLDS = ("studio", "motion", "lux", "phone", "webcam", "wild")
 AIM = {"webcam": (0.40, 0.75), "wild": (0.40, 0.75)}
 CLOSE_BPM = 5.0
 SECONDS, SIZE = 10.0, 64
-MIDDLE_ROWS, MIDDLE_COLUMNS = (0.19, 0.81), (0.25, 0.75)  # of the crop: mostly the skin of the face
+MIDDLE_ROWS, MIDDLE_COLUMNS = (0.19, 0.81), (0.25, 0.75)  # part of the crop that is mostly skin
 BY = ("codec", "motion", "light", "skin")
 
 Clip = tuple[np.ndarray, np.ndarray, float, Mapping[str, Any]]  # colours (T,3), bpm (T,), fps, conditions
 
 
 def colours(pixels: np.ndarray) -> np.ndarray:
-    """(T,3) mean colour of the middle of the crop."""
+    """Return the mean colour (T,3) of the middle of the crop."""
     size = pixels.shape[1]
     (top, bottom), (left, right) = (
         (round(part * size) for part in span) for span in (MIDDLE_ROWS, MIDDLE_COLUMNS)
@@ -48,7 +47,7 @@ def colours(pixels: np.ndarray) -> np.ndarray:
 
 
 def stored(folder: Path, n: int) -> Iterator[Clip]:
-    """Clips that lie on the disk."""
+    """Yield stored clips."""
     clips = Clips(folder)
     for index in range(min(n, len(clips))):
         pixels, _, fps, meta = clips.clip(index)
@@ -56,7 +55,7 @@ def stored(folder: Path, n: int) -> Iterator[Clip]:
 
 
 def made(world: str, n: int) -> Iterator[Clip]:
-    """Clips that are made now."""
+    """Generate clips of a world."""
     job = ClipJob(world, SECONDS, SIZE, seed=1)
     for index in range(n):
         one = job.make(index)
@@ -64,7 +63,7 @@ def made(world: str, n: int) -> Iterator[Clip]:
 
 
 def measure(clips: Iterator[Clip]) -> dict[str, Any]:
-    """Share of clips within 5 bpm, and the same by condition."""
+    """Return the share of clips within 5 bpm, in total and by condition."""
     pos = registry.load("methods", "pos")
     errors: list[float] = []
     groups: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in BY}
@@ -97,7 +96,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--world", action="append", choices=WORLDS, help="default: all with a pulse")
-    parser.add_argument("--clips", type=Path, help="a folder of clips to read instead of making some")
+    parser.add_argument("--clips", type=Path, help="read this folder of clips instead of generating clips")
     parser.add_argument("--n", type=int, default=24, help="clips of each world")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

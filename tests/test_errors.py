@@ -1,4 +1,4 @@
-"""Errors cross from worker processes to the command whole: same kind, same words, same facts."""
+"""Errors of worker processes keep their type, message and attributes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ ERRORS = [
     errors.ArgumentError("fps", 0, "a positive number"),
     errors.UnknownNameError("world", "stret", ["street", "wild"]),
     errors.RecipeError("stream.toml", "no such key"),
+    errors.MissingPackageError("matplotlib"),
     errors.VideoError("face.mp4", "no frames", "try another"),
     errors.DatasetLayoutError("data", "subjectN/vid.avi", ["a", "b"]),
     errors.RecordingError("subject3", "no label"),

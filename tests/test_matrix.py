@@ -77,13 +77,33 @@ def attempt(
     def fail(*_: object, **__: object) -> None:
         raise matrix.StepFailed(output)
 
-    steps = ("make_environment", "install", "run_demo", "run_smoke_tests")
+    steps = ("make_environment", "install", "run_demo", "install_extras", "run_smoke_tests")
     for step in steps:
         monkeypatch.setattr(matrix, step, fail if step == failing else lambda *_, **__: None)
     return matrix.test_environment("python", (3, 10, 1), wheel, wheel.parent, **options)
 
 
-@pytest.mark.parametrize("failing", ["make_environment", "install", "run_demo", "run_smoke_tests"])
+@pytest.mark.parametrize(
+    ("changed", "accepted"), [("", True), ("73.2 bpm->79.9 bpm", False), ("73.2 bpm->no reading", False)]
+)
+def test_the_demo_must_read_its_own_rate(
+    matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str, accepted: bool
+) -> None:
+    shown = (SCRIPT.parent.parent / "README.md").read_text(encoding="utf-8")
+    output = shown.partition("$ phase demo\n")[2].partition("\n\n")[0]  # the demo's test compares it
+    old, _, new = changed.partition("->")
+    assert old in output
+    monkeypatch.setattr(matrix, "run", lambda *_: output.replace(old, new) if old else output)
+    if accepted:
+        matrix.run_demo(tmp_path / "python", tmp_path)
+    else:
+        with pytest.raises(matrix.StepFailed, match="no reading within 3 bpm"):
+            matrix.run_demo(tmp_path / "python", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "failing", ["make_environment", "install", "run_demo", "install_extras", "run_smoke_tests"]
+)
 def test_every_step_can_fail(
     matrix: ModuleType, monkeypatch: pytest.MonkeyPatch, wheel: Path, failing: str
 ) -> None:

@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.context
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from phase_rppg import workers
 from phase_rppg.errors import ArgumentError, InternalError, RecordingError
+from phase_rppg.video import decoder_process
 from phase_rppg.workers import Job, WorkerDied, map_in_order, run_jobs
+from phase_rppg.workers import pool as local_pool
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -31,6 +33,24 @@ def die_at(number: int, deadly: int) -> int:
     if number == deadly:
         os.kill(os.getpid(), signal.SIGKILL)
     return number * number
+
+
+def half_a_result(number: int, then: str) -> bytes:
+    """Return a large result, of which the process writes one half before it dies or sleeps."""
+    from multiprocessing import connection
+
+    if number == 0:
+        return b"whole"
+
+    def send(self: connection.Connection, data: bytes) -> None:
+        os.write(self.fileno(), struct.pack("!i", len(data)) + bytes(data[: len(data) // 2]))
+        if then == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(60)
+
+    time.sleep(0.5)
+    connection.Connection._send_bytes = send  # type: ignore[attr-defined]
+    return bytes(20_000)
 
 
 def refuse(name: str) -> None:
@@ -99,7 +119,7 @@ def test_a_dead_worker_is_named_and_the_others_finish(tmp_path: Path) -> None:
     )
     lines = sorted(done.stdout.splitlines())
     assert lines[0] == "anna NoneType ANNA"
-    assert "bert WorkerDied bert: the process that worked on it died (SIGKILL" in lines[1]
+    assert "bert WorkerDied bert: the worker process died (SIGKILL" in lines[1]
     assert lines[2] == "carl NoneType CARL"
 
 
@@ -113,6 +133,46 @@ def test_a_dead_worker_keeps_the_order_and_costs_one_job() -> None:
     assert not multiprocessing.active_children()
 
 
+@posix
+def test_a_worker_may_die_while_the_next_one_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[multiprocessing.context.SpawnProcess] = []
+    start = multiprocessing.context.SpawnProcess.start
+
+    def start_late(process: multiprocessing.context.SpawnProcess) -> None:
+        if len(started) == 1:  # the first worker dies, and the executor closes its pipes
+            started[0].join()
+            time.sleep(0.5)
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", start_late)
+    jobs = [Job(str(number), (number, 0)) for number in range(3)]
+    outcomes = {each.job.name: each for each in run_jobs(die_at, jobs, 2)}
+    assert isinstance(outcomes["0"].error, WorkerDied)
+    assert [outcomes[name].result for name in ("1", "2")] == [1, 4]
+
+
+@posix
+def test_a_worker_that_dies_while_it_writes_its_result_is_named() -> None:
+    started_s = time.monotonic()
+    jobs = [Job(str(number), (number, "die")) for number in range(2)]
+    outcomes = {each.job.name: each for each in run_jobs(half_a_result, jobs, 2)}
+    assert outcomes["0"].result == b"whole"
+    assert isinstance(outcomes["1"].error, WorkerDied)
+    assert time.monotonic() - started_s < 30
+
+
+@posix
+def test_closing_the_results_ends_a_worker_that_writes_its_result() -> None:
+    jobs = [Job(str(number), (number, "sleep")) for number in range(2)]
+    running = run_jobs(half_a_result, jobs, 2)
+    assert next(running).result == b"whole"
+    time.sleep(3)  # the other worker has written one half
+    started_s = time.monotonic()
+    running.close()
+    assert time.monotonic() - started_s < 10
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_our_errors_pass_unchanged_and_others_are_named(count: int) -> None:
     (refused,) = run_jobs(refuse, [Job("a", ("anna",))], count)
@@ -122,6 +182,16 @@ def test_our_errors_pass_unchanged_and_others_are_named(count: int) -> None:
     assert isinstance(failed.error, InternalError)
     assert str(failed.error) == "internal error while working on a: UnpicklableError: 1 and 2"
     assert "raise_unpicklable" in failed.error.details
+
+
+def test_an_import_that_an_interrupt_broke_stops_the_jobs() -> None:
+    """A compiled module turns Ctrl-C during its import into an ImportError; it says nothing about the job."""
+
+    def broken_import(number: int) -> None:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run_jobs(broken_import, numbered(2), 0))
 
 
 def test_one_failed_job_does_not_stop_the_others() -> None:
@@ -146,6 +216,22 @@ def test_a_worker_has_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
+@pytest.mark.parametrize(("workers", "threads"), [(1, 4), (2, 2), (4, 1), (9, 1)])
+def test_the_decoders_of_all_workers_share_the_cores(
+    workers: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for name, value in local_pool.thread_limits(workers).items():
+        monkeypatch.setenv(name, value)
+    assert decoder_process.thread_count() == threads
+
+
+def test_a_decoder_takes_four_cores_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(decoder_process.THREADS_VARIABLE, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert decoder_process.thread_count() == decoder_process.MAX_THREADS == 4
+
+
 def test_closing_the_results_early_ends_the_workers() -> None:
     results = run_jobs(time.sleep, [Job("short", (0,)), Job("long", (60,)), Job("longer", (60,))], 2)
     next(results)
@@ -158,7 +244,7 @@ def test_closing_the_results_early_ends_the_workers() -> None:
 @linux
 def test_a_worker_is_deaf_to_interrupts_from_its_first_moment() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    pool = workers._Pool(1)
+    pool = local_pool._Pool(1)
     try:
         pool.submit(time.sleep, Job("sleep", (0.0,)))
         status = Path(f"/proc/{pool.processes[0].pid}/status").read_text(encoding="utf-8")

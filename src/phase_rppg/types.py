@@ -1,9 +1,9 @@
-"""The values that flow through the house, from a frame to a reading.
+"""The data types of the package, from a frame to a reading.
 
     Frame → FaceTrack → Clip | RgbTrace → Waveform + Quality → Estimate | NoReading
 
-All are frozen; units are in the names and shapes in the comments. Time is in seconds on the video's own
-clock, taken from its timestamps. Absence is a type: `NoReading(reason)`, never `nan`.
+All are frozen; units are in the names and shapes in the comments. Times are in seconds on the clock of the
+video, from its timestamps. A missing reading is `NoReading(reason)`, never `nan`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reason(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One picture and the moment it was taken."""
+    """One picture and its timestamp."""
 
     rgb: ByteArray  # (H,W,3) u8
     t_s: float
@@ -52,24 +52,27 @@ class Frame:
 
 @runtime_checkable
 class FrameSource(Protocol):
-    """Anything that yields frames in order of time, once per call, in bounded memory; it can be pickled."""
+    """A source of frames in order of time. Each call of `frames` starts from the beginning.
+
+    It needs bounded memory and can be pickled.
+    """
 
     def frames(self) -> Iterator[Frame]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaceTrack:
-    """Where one person's face was in each frame."""
+    """The position of the face of one person in each frame."""
 
     id: int
     t_s: FloatArray  # (T,)
     boxes: FloatArray  # (T,4) x, y, width, height in pixels
-    present: BoolArray  # (T,) False where the face was not seen
+    present: BoolArray  # (T,) False where the face was not detected
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """A face that is held still: square crops on a uniform clock."""
+    """Registered square crops of a face on a uniform clock."""
 
     pixels: ByteArray  # (T,S,S,3) u8
     t_s: FloatArray  # (T,)
@@ -111,31 +114,40 @@ class Waveform:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What is known about one window before it is decided upon. Every field is finite."""
+    """The quality features of one window, from which the gate decides. Every field is finite."""
 
     snr_db: float  # power at the chosen rate and its first harmonic over the rest of the band
     amplitude: float  # relative colour pulsation of the raw skin trace at the chosen rate (AC/DC)
-    background: float  # 0–1: how much of the line the background shows too (light, not pulse)
-    motion: float  # 0–1: how much of the line the face position shows too
+    background: float  # 0–1: share of the spectral peak that the background also shows
+    motion: float  # 0–1: share of the spectral peak that the face position also shows
     coverage: float  # 0–1: fraction of the window with a face
     face_px: float  # median face width in pixels
     luma: float  # median brightness of the skin, 0–255
-    clipped: float  # 0–1: fraction of skin pixels at the end of the range
+    clipped: float  # 0–1: fraction of skin pixels that are saturated or black
     colourfulness: float  # spread between the channels of the skin colour, 0 for grey
     fps: float  # true frame rate of the window
-    max_gap_s: float  # longest pause between two frames
-    support: float = 0.0  # 0–1: how far the neighbouring windows agree on the rate
-    agreement: float = 0.0  # 0–1: how much of the line a second, independent method shows
-    visible_db: float = 0.0  # how far the line stands out from what lies beside it in the raw green
-    background_coherence: float = (
-        1.0  # how much of the line the background shows in step: 1 for a lamp, 0 for a pulse
-    )
-    red: float = 1.0  # relative red over green of the line: about 0.4 for blood, 1 for light and motion
+    max_gap_s: float  # longest gap between two frames
+    support: float = 0.0  # 0–1: agreement of the neighbouring windows on the rate
+    agreement: float = 0.0  # 0–1: share of the spectral peak that a second method also shows
+    visible_db: float = 0.0  # height of the spectral peak above its surroundings in the raw green channel
+    background_coherence: float = 1.0  # with the background at the rate: 1 for flicker, 0 for a pulse
+    red: float = 1.0  # red over green amplitude at the rate: about 0.4 for blood, 1 for light and motion
+    blue: float = 1.0  # blue over green amplitude at the rate: about 0.7 for blood, 1 for white light
+    track_sigma_bpm: float = 10.0  # standard deviation of the tracked rate
+    change_bpm: float = 0.0  # difference between the rates of the two halves of the window
+    beat_bpm: float = 0.0  # mean rate of the beats, the mean of two methods; 0 if there are too few beats
+    beat_difference_bpm: float = 20.0  # difference between the mean rates of the beats of the two methods
+    beat_spread: float = 0.5  # standard deviation of the beat intervals over their mean
+    beat_match: float = 0.0  # −1 to 1: correlation of the beats with the median beat
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A heart rate with its interval and the probability that it is within 5 bpm of the truth."""
+    """A heart rate with its interval and two probabilities.
+
+    `p_ok` is the probability that the rate is within 5 bpm of the truth, if the face is alive. `p_alive` is
+    the probability that the peak comes from a living pulse.
+    """
 
     bpm: float
     low: float
@@ -143,16 +155,40 @@ class Estimate:
     p_ok: float
     start_s: float
     end_s: float
+    p_alive: float = field(default=1.0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEstimate(Estimate):
+    """The rate of a whole video: `bpm` is the median over time, and the range shows how it changes.
+
+    `low` and `high` are the interval of a typical window. `range_low` and `range_high` contain the rates of
+    at least 90 % of the windows, and of all windows if there are fewer than 20.
+    """
+
+    range_low: float
+    range_high: float
 
 
 @dataclass(frozen=True, slots=True)
 class NoReading:
-    """There is no heart rate to give, and why."""
+    """The reason why a window has no heart rate.
+
+    `probable_bpm` is a rate that is likely, with the probability `p_probable`, but not sure enough to be a
+    reading. `p_ok` and `p_alive` are those of `Estimate`.
+    """
 
     reason: Reason
     start_s: float
     end_s: float
     p_ok: float = 0.0
+    probable_bpm: float | None = None
+    p_alive: float = field(default=0.0, kw_only=True)
+
+    @property
+    def p_probable(self) -> float:
+        """The probability that `probable_bpm` is that of a pulse, and within 5 bpm of the truth."""
+        return self.p_ok * self.p_alive
 
 
 Reading: TypeAlias = Estimate | NoReading
@@ -160,7 +196,7 @@ Reading: TypeAlias = Estimate | NoReading
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """One video of a data set with what was measured beside it."""
+    """One video of a data set with its reference and conditions."""
 
     dataset: str
     subject: str

@@ -1,4 +1,4 @@
-"""A fault of ours ends in exit code 1 and one line that does not blame the video."""
+"""An internal error gives exit code 1 and one line that does not blame the video."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def broken_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken_decoder")
-def test_a_fault_of_the_decoder_is_one_line_and_exit_code_1(
+def test_an_error_in_the_decoder_gives_one_line_and_exit_code_1(
     film: Callable[[str], Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["measure", str(film("short")), "--json"]) == 1
@@ -47,10 +47,10 @@ def test_the_traceback_is_shown_on_request(
 
 
 @pytest.mark.usefixtures("broken_decoder")
-def test_a_fault_of_the_decoder_in_a_batch_is_exit_code_1(
+def test_an_error_in_the_decoder_during_a_batch_gives_exit_code_1(
     film: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def run_here(work: Any, jobs: list[workers.Job], _: int) -> Any:
+    def run_here(work: Any, jobs: list[workers.Job], _: int, **__: Any) -> Any:
         return workers.run_jobs(work, jobs, 0)  # the broken decoder exists in this process only
 
     monkeypatch.setattr(batch, "run_jobs", run_here)

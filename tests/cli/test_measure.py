@@ -1,4 +1,4 @@
-"""What a person, a script and a folder get from `phase measure`."""
+"""Output of `phase measure`: text, JSON, CSV, plots, reports and tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Films = Callable[[str], Path]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "measure.schema.json").read_text(encoding="utf-8"))
 
 
-def test_a_person_gets_one_clear_line(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_face_gives_one_line(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["measure", str(film("face"))]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("face.mp4: 7")
@@ -38,7 +38,7 @@ def test_json_is_one_document_that_follows_the_schema(
     assert code == (0 if any(face["summary"]["bpm"] for face in found["faces"]) else 3)
 
 
-def test_every_file_that_was_asked_for_is_written(
+def test_all_requested_files_are_written(
     film: Films, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--csv", str(tmp_path / "new" / "w.csv"), "--plot", str(tmp_path / "p.png"),
@@ -52,28 +52,24 @@ def test_every_file_that_was_asked_for_is_written(
     assert "bpm" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_ungated_shows_what_the_gate_hides(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+def test_ungated_shows_refused_rates(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
     run(["measure", str(film("photo")), "--json", "--ungated"])
     windows = json.loads(capfd.readouterr().out)["faces"][0]["windows"]
     assert all(w["bpm"] is not None for w in windows)
     assert all(w["p_ok"] < 0.9 for w in windows)
 
 
-def test_windows_are_as_long_and_as_far_apart_as_asked(
-    film: Films, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--window", "6", "--step", "1.5", "--method", "pos"]
+def test_window_length_and_step_are_applied(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["--window", "6", "--step", "1.5", "--model", "pos"]
     run(["measure", str(film("face")), "--json", *words])
     windows = json.loads(capfd.readouterr().out)["faces"][0]["windows"]
     assert [(w["start_s"], w["end_s"]) for w in windows] == [(0, 6), (1.5, 7.5), (3, 9), (4.5, 10.5)]
 
 
-def test_of_two_people_the_larger_one_can_be_measured_alone(
-    film: Films, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_face_largest_measures_one_of_two_faces(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
     faces = {}
     for whom in ("all", "largest"):
-        run(["measure", str(film("two")), "--face", whom, "--json", "--ungated", "--method", "pos"])
+        run(["measure", str(film("two")), "--face", whom, "--json", "--ungated", "--model", "pos"])
         faces[whom] = json.loads(capfd.readouterr().out)["faces"]
     assert len(faces["all"]) == 2
     (alone,) = faces["largest"]
@@ -86,35 +82,34 @@ def test_a_folder_gives_a_table_and_a_summary(
     for name in ("face", "short", "empty"):
         (tmp_path / film(name).name).symlink_to(film(name))
     (tmp_path / "notes.txt").write_text("not a video")
-    assert run(["measure", str(tmp_path), "--jobs", "2"]) == 0
+    assert run(["measure", str(tmp_path), "--workers", "2"]) == 0
     out = capfd.readouterr().out
     assert "3 videos: 1 with a reading, 1 without, 1 could not be measured" in out
     assert "TOO_SHORT" in out
     assert "notes.txt" not in out
 
 
-def test_a_video_that_is_named_twice_is_a_batch_of_one(
-    film: Films, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_video_given_twice_is_measured_once(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
     video = str(film("short"))
-    assert run(["measure", video, video, "--json", "--method", "pos"]) == 3
+    assert run(["measure", video, video, "--json", "--model", "pos"]) == 3
     found = json.loads(capfd.readouterr().out)
     jsonschema.validate(found, SCHEMA)
     assert [entry["video"] for entry in found] == [video]
 
 
-def test_folders_and_files_are_found_once_and_in_order(tmp_path: Path) -> None:
+def test_files_and_folders_are_listed_once_and_in_order(tmp_path: Path) -> None:
     for name in ("b.mp4", "a.MOV", "c.txt"):
         (tmp_path / name).touch()
-    found = find_videos([tmp_path / "b.mp4", tmp_path, tmp_path / "absent.avi"])
-    assert [p.name for p in found] == ["b.mp4", "a.MOV", "absent.avi"]
+    found, failures = find_videos([tmp_path / "b.mp4", tmp_path, tmp_path / "absent.avi"])
+    assert [video.label for video in found] == ["b.mp4", "a.MOV", "absent.avi"]
+    assert failures == []
 
 
 @pytest.mark.parametrize("method", ["chrom", "green", "2sr"])
 def test_other_methods_find_the_same_rate(
     method: str, film: Films, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run(["measure", str(film("other")), "--json", "--method", method, "--ungated"])
+    run(["measure", str(film("other")), "--json", "--model", method, "--ungated"])
     found = json.loads(capfd.readouterr().out)
     assert found["method"] == method
     assert abs(found["faces"][0]["summary"]["bpm"] - 96) < 2

@@ -1,4 +1,4 @@
-"""What a person and a program get from `phase measure --camera`, with drawn people instead of a camera."""
+"""Output of `phase measure --camera`, with drawn faces instead of a camera."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from phase_rppg.measurement.live_state import LiveState
 from phase_rppg.measurement.measure import MeasureOptions
 from phase_rppg.report.terminal_view import braille, render
 from phase_rppg.types import Estimate, Frame, FrameSource
-from phase_rppg.video import camera, persist
-from phase_rppg.video.persist import Loss
+from phase_rppg.video import camera, reconnect
+from phase_rppg.video.reconnect import CameraLoss
 
 SIZE = {"height": 120, "width": 160}
 SLOW = 15.0  # frames per second, to keep these tests short
-WORDS = ["measure", "--camera", "0", "--method", "pos", "--window", "6"]
+WORDS = ["measure", "--camera", "0", "--model", "pos", "--window", "6"]
 
 
 def drawn(seconds: float, place: Callable[[float], tuple[float, float] | None] | None = None) -> Film:
@@ -33,7 +33,7 @@ def drawn(seconds: float, place: Callable[[float], tuple[float, float] | None] |
 
 @dataclass
 class Webcam:
-    """Plays one film at each opening; when there is none left, the person presses Ctrl-C."""
+    """A camera that plays one film each time it is opened; after the last one it raises KeyboardInterrupt."""
 
     films: list[Film]
     opened: int = field(default=0, init=False)
@@ -49,22 +49,22 @@ class Webcam:
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, source: FrameSource) -> None:
     now_s = [0.0]
-    frames = persist.persistent
+    frames = reconnect.reconnecting_frames
 
     def sleep(seconds: float) -> None:
         now_s[0] += seconds
 
-    def watch(given: FrameSource) -> Iterator[Frame | Loss]:
+    def watch(given: FrameSource) -> Iterator[Frame | CameraLoss]:
         for item in frames(given, sleep=sleep, clock=lambda: now_s[0]):
             if isinstance(item, Frame):
                 now_s[0] = max(now_s[0], item.t_s)
             yield item
 
-    monkeypatch.setattr(camera, "named", lambda text: source)
+    monkeypatch.setattr(camera, "parse_camera", lambda text: source)
     monkeypatch.setattr(LiveSession.run, "__defaults__", (watch,))
 
 
-def test_one_line_of_json_per_window_and_a_loss_is_said_and_survived(
+def test_json_lines_continue_after_a_lost_camera(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plug_in(monkeypatch, Webcam([drawn(9), drawn(9)]))
@@ -72,29 +72,39 @@ def test_one_line_of_json_per_window_and_a_loss_is_said_and_survived(
     out, err = capfd.readouterr()
     rows = [json.loads(line) for line in out.splitlines()]
     assert len(rows) == 6
-    assert {"face", "start_s", "end_s", "bpm", "low", "high", "p_ok", "snr_db", "reason", "state"} == set(
-        rows[0]
-    )
+    assert {
+        "face",
+        "start_s",
+        "end_s",
+        "bpm",
+        "low",
+        "high",
+        "p_ok",
+        "p_alive",
+        "snr_db",
+        "reason",
+        "state",
+    } == set(rows[0])
     ends_s = [row["end_s"] for row in rows]
     assert ends_s == sorted(ends_s)
     assert any(row["bpm"] is not None and abs(row["bpm"] - 72) < 3 for row in rows)
-    assert len({row["face"] for row in rows}) == 2  # nobody is followed across a loss
+    assert len({row["face"] for row in rows}) == 2  # tracks end when the camera is lost
     assert err.count("camera lost: was unplugged") == 2
     assert "camera lost 2×" in err.splitlines()[-1]
 
 
-def test_ctrl_c_ends_with_a_summary_and_a_code_that_says_whether_there_was_a_reading(
+def test_ctrl_c_prints_a_summary_and_sets_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plug_in(monkeypatch, Webcam([drawn(2)]))
     assert run([*WORDS, "--quiet"]) == 3
     assert "no reading: TOO_SHORT" in capfd.readouterr().out
     plug_in(monkeypatch, Webcam([]))
-    assert run([*WORDS, "--quiet"]) == 130  # before the first picture nothing was begun
+    assert run([*WORDS, "--quiet"]) == 130  # no frame arrived
     assert capfd.readouterr().err.strip() == "interrupted"
 
 
-def test_an_absent_camera_is_one_line_and_says_what_there_is(
+def test_an_absent_camera_lists_the_available_ones(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for found, words in (([], "no camera was found"), (["/dev/video3 (Desk)"], "found: /dev/video3 (Desk)")):
@@ -108,7 +118,7 @@ def test_an_absent_camera_is_one_line_and_says_what_there_is(
 
 
 @pytest.mark.parametrize("words", [["face.mp4"], ["--csv", "x.csv"], ["--plot", "x.png"], ["--fps", "30"]])
-def test_a_camera_goes_alone(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_camera_refuses_options_for_files(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["measure", "--camera", "0", *words]) == 2
     assert "--camera" in capfd.readouterr().err
 
@@ -119,22 +129,22 @@ def picture(live: LiveSession) -> str:
     return screen.export_text()
 
 
-def test_the_view_goes_from_measuring_to_steady_and_is_cleared_when_the_face_leaves() -> None:
+def test_the_view_becomes_steady_and_is_cleared_when_the_face_leaves() -> None:
     def place(t: float) -> tuple[float, float] | None:
         return (80.0, 62.0) if t < 10 else None
 
     live = LiveSession(drawn(14, place), MeasureOptions("pos", window_s=6.0).config())
-    moods: list[LiveState] = []
+    states: list[LiveState] = []
     views: dict[LiveState, str] = {}
     cleared_s = 0.0
     for _ in live.run(lambda source: source.frames()):
-        mood = live.readout.shown.mood
-        if not moods or moods[-1] != mood:
-            moods.append(mood)
-            views[mood] = picture(live)
+        state = live.readout.shown.state
+        if not states or states[-1] != state:
+            states.append(state)
+            views[state] = picture(live)
             cleared_s = live.t_s
-    assert moods[:4] == [LiveState.SEARCHING, LiveState.MEASURING, LiveState.UNSURE, LiveState.STEADY]
-    assert moods[-1] == LiveState.SEARCHING
+    assert states[:4] == [LiveState.SEARCHING, LiveState.MEASURING, LiveState.UNSURE, LiveState.STEADY]
+    assert states[-1] == LiveState.SEARCHING
     assert cleared_s <= 12
     assert "to go" in views[LiveState.MEASURING]
     assert "sure to be within 5 bpm" in views[LiveState.STEADY]
@@ -146,10 +156,10 @@ def test_the_view_goes_from_measuring_to_steady_and_is_cleared_when_the_face_lea
     assert abs(summary.bpm - 72) < 2
 
 
-def test_a_lost_camera_clears_the_number_and_says_when_it_is_tried_again() -> None:
-    def watch(source: FrameSource) -> Iterator[Frame | Loss]:
+def test_a_lost_camera_clears_the_rate_and_shows_the_next_attempt() -> None:
+    def watch(source: FrameSource) -> Iterator[Frame | CameraLoss]:
         yield from source.frames()
-        yield Loss("was unplugged", 4.0)
+        yield CameraLoss("was unplugged", 4.0)
 
     live = LiveSession(drawn(8), MeasureOptions("pos", window_s=6.0).config())
     for _ in live.run(watch):
@@ -161,7 +171,7 @@ def test_a_lost_camera_clears_the_number_and_says_when_it_is_tried_again() -> No
     assert live.readout.any_reading
 
 
-def test_a_line_of_dots_goes_where_the_values_go() -> None:
+def test_braille_plot_follows_the_values() -> None:
     import numpy as np
 
     rows = braille(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 4, 2)

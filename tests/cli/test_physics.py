@@ -1,4 +1,4 @@
-"""`phase physics` says what the functions say, draws it, and refuses what is unstable in one line."""
+"""`phase physics` prints and plots the results of `phase_rppg.physics` and refuses invalid parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phase_rppg.cli import run
 from phase_rppg.physics import Oscillator, fir_length
 
 
-def test_the_json_is_what_the_functions_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_equals_the_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["physics", "--alpha", "4", "--omega", "7.5", "--fps", "30", "--eps", "0.01", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     oscillator = Oscillator(4.0, 7.5, 1 / 30)
@@ -25,15 +25,17 @@ def test_the_json_is_what_the_functions_say(capsys: pytest.CaptureFixture[str]) 
     assert facts["fir_length_needed"] <= facts["fir_length"]
 
 
-def test_the_table_names_the_needed_length(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_contains_the_filter_length(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["physics"]) == 0
     out = capsys.readouterr().out
     assert "spectral radius" in out
     assert str(fir_length(Oscillator(4.0, 7.5, 1 / 30), 0.01, 7.5**2)) in out
 
 
-@pytest.mark.parametrize("alpha", ["0.02", "4", "15.9375", "80"])  # hardly damped … critical … creeping
-def test_it_draws_every_kind_of_oscillator(alpha: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "alpha", ["0.02", "4", "15.9375", "80"]
+)  # weakly damped, underdamped, strongly damped, overdamped
+def test_every_kind_of_oscillator_is_plotted(alpha: str, tmp_path: Path) -> None:
     picture = tmp_path / "plots" / "oscillator.png"
     assert run(["physics", "--alpha", alpha, "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -48,19 +50,17 @@ def test_it_draws_every_kind_of_oscillator(alpha: str, tmp_path: Path) -> None:
         ("--omega nan", "omega"),
         ("--fps 0", "fps"),
         ("--eps 0", "eps"),
-        ("--force -2", "force"),
+        ("--force-bound -2", "force"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(
-    line: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_parameters_give_one_line(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["physics", *line.split()]) == 2
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
 
 
-def test_a_picture_that_cannot_be_written_is_bad_input(
+def test_a_plot_that_cannot_be_written_is_bad_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("in the way")

@@ -1,4 +1,4 @@
-"""Where the real samples are, when there are any."""
+"""The folder of real recordings, if there is one."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ START_NS = 1_392_643_993_642_815_000
 
 @dataclass(frozen=True)
 class FaceState:
-    """One fake recording: what is seen, and what the finger clip says."""
+    """One fake recording: a drawn face and its contact PPG."""
 
     index: int
     bpm: float
@@ -26,7 +26,7 @@ class FaceState:
     face: bool = True
 
     def pulse(self, t_s: np.ndarray) -> np.ndarray:
-        """A wave with a slow wander of the rate, so that a shift of it can be seen."""
+        """A wave with a slow drift of the rate, so that a shift is detectable."""
         hz = self.bpm / 60
         phase = 2 * np.pi * hz * t_s + 1.5 * np.sin(2 * np.pi * 0.07 * t_s + self.index)
         return np.sin(phase) + 0.3 * np.sin(2 * phase - 0.5)
@@ -159,6 +159,78 @@ def folder(root: Path, everyone: list[FaceState]) -> None:
     (root / "manifest.csv").write_text("\n".join(lines) + "\n")
 
 
+def ubfc_phys(root: Path, everyone: list[FaceState]) -> None:
+    for one in everyone:
+        folder = root / f"s{one.index}"
+        write_video(folder / f"vid_s{one.index}_T2.avi", one.frames(), FPS, codec="mjpeg")
+        np.savetxt(
+            folder / f"bvp_s{one.index}_T2.csv", one.pulse(np.arange(0, one.seconds, 1 / 64)), fmt="%.5f"
+        )
+        (folder / f"eda_s{one.index}_T2.csv").write_text("0.1\n")
+
+
+def scamps(root: Path, everyone: list[FaceState]) -> None:
+    import h5py
+
+    root.mkdir(exist_ok=True)
+    for one in everyone:
+        with h5py.File(root / f"P{one.index:06d}.mat", "w", userblock_size=512) as file:  # MATLAB v7.3
+            frames = np.stack(list(one.frames())) / 255.0  # (T,H,W,3), stored with the axes reversed
+            file["Xsub"], file["d_ppg"] = frames.transpose(3, 2, 1, 0), one.pulse(one.frame_times_s)[:, None]
+
+
+def ibvp(root: Path, everyone: list[FaceState]) -> None:
+    import av
+
+    for one in everyone:
+        name = f"p{one.index:02d}_b"
+        folder = root / name / f"{name}_rgb"
+        folder.mkdir(parents=True)
+        (root / name / f"{name}_t").mkdir()
+        for index, rgb in enumerate(one.frames()):
+            with av.open(str(folder / f"frame_{index:05d}.bmp"), "w", format="image2") as output:
+                stream = output.add_stream("bmp", rate=1)
+                stream.width, stream.height, stream.pix_fmt = rgb.shape[1], rgb.shape[0], "bgr24"
+                frame = av.VideoFrame.from_ndarray(rgb).reformat(format="bgr24")
+                for packet in [*stream.encode(frame), *stream.encode()]:
+                    output.mux(packet)
+        values = one.pulse(np.arange(0, one.seconds, 1 / 120))
+        rows = [f"{value:.5f},{index},0.9,0.8" for index, value in enumerate(values)]
+        (root / name / f"{name}_bvp.csv").write_text("\n".join(["bvp,n,SQ1,SQ2", *rows]))
+
+
+def cohface(root: Path, everyone: list[FaceState]) -> None:
+    import h5py
+
+    for one in everyone:
+        folder = root / f"{one.index}" / "2"
+        write_video(folder / "data.avi", one.frames(), FPS, codec="mjpeg")
+        with h5py.File(folder / "data.hdf5", "w") as file:
+            t_s = np.arange(0, one.seconds, 1 / 256)
+            file["pulse"], file["respiration"], file["time"] = one.pulse(t_s), np.sin(t_s), t_s
+
+
+def vipl_hr(root: Path, everyone: list[FaceState]) -> None:
+    for one in everyone:
+        for source in (1, 4):
+            folder = root / "data" / f"p{one.index}" / "v3" / f"source{source}"
+            write_video(folder / "video.avi", one.frames(), 25.0, codec="mjpeg")  # the header is wrong
+            np.savetxt(folder / "time.txt", one.frame_times_s * 1000 + 12, fmt="%.3f")
+            values = one.pulse(np.arange(0, one.seconds, 1 / 60))
+            (folder / "wave.csv").write_text("\n".join(["Wave", *(f"{v:.4f}" for v in values)]))
+
+
+def v4v(root: Path, everyone: list[FaceState]) -> None:
+    labels = root / "Ground truth" / "BP_raw_1KHz"
+    labels.mkdir(parents=True)
+    for one in everyone:
+        write_video(root / "Videos" / "train" / f"F{one.index:03d}_T8.mkv", one.frames(), FPS, crf=12)
+        pressure = 90 + 20 * one.pulse(np.arange(0, one.seconds, 1 / 1000))
+        np.savetxt(labels / f"F{one.index:03d}-T8-BP.txt", pressure, fmt="%.3f")
+
+
 WRITERS: dict[str, Callable[[Path, list[FaceState]], None]] = {
     "ubfc_rppg": ubfc_rppg, "pure": pure, "buaa_mihr": buaa_mihr, "mmpd": mmpd, "folder": folder,
+    "ubfc_phys": ubfc_phys, "scamps": scamps, "ibvp": ibvp, "cohface": cohface, "vipl_hr": vipl_hr,
+    "v4v": v4v,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every data set in the registry keeps the same promises, on a fake one in its own layout."""
+"""Every registered data set satisfies the same contract, on fake data in its layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every reader understands what the generator writes in its layout, and finds label and video in step."""
+"""Every reader reads the layout that the generator writes, with video and reference synchronised."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import pytest
 from phase_rppg import registry
 from phase_rppg.datasets import audit, base
 from phase_rppg.datasets.prepare import Settings, prepare
-from phase_rppg.synth.writers import FORMS, FilmJob, writer
+from phase_rppg.synth.writers import RecordingJob, names, writer
 
 NAMES = registry.names("datasets")
 SECONDS = 6.5
 EASY = {"codec.name": "raw", "motion.kind": "still"}
 
 
-def form_of(name: str) -> str:
-    return "video" if name == "folder" else name
+def writer_of(name: str) -> str:
+    return str(getattr(registry.load("datasets", name), "WRITER", name))
 
 
 def write(name: str, root: Path, subjects: int, seconds: float) -> None:
     """The first recording of each subject."""
-    job = FilmJob(form_of(name), str(root), "studio", seconds, height=96, fixed=EASY)
+    job = RecordingJob(writer_of(name), str(root), "studio", seconds, height=96, fixed=EASY)
     done: set[int] = set()
-    for shot in writer(form_of(name)).plan(subjects):
-        if shot.subject not in done:
-            done.add(shot.subject)
-            job(shot)
+    for one in writer(writer_of(name)).plan(subjects):
+        if one.subject not in done:
+            done.add(one.subject)
+            job(one)
 
 
 def test_the_generator_writes_every_data_set() -> None:
-    assert {form_of(name) for name in NAMES} == set(FORMS)
+    assert {writer_of(name) for name in NAMES} == set(names())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fake_data_set_is_read_whole_with_label_and_video_in_step(name: str, tmp_path: Path) -> None:
     write(name, tmp_path, 1, SECONDS)
-    survey = base.look(name, tmp_path)
+    survey = base.survey(name, tmp_path)
     assert survey.problems == ()
     (recording,) = survey.recordings
     measured = audit.measure(recording)

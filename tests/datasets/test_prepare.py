@@ -1,11 +1,14 @@
-"""Prepared clips: whole or not at all, rebuilt alone, and every loss has a name."""
+"""Prepared clips are written atomically, rebuilt one by one, and every exclusion has a reason."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import time
+import subprocess
+import sys
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +17,12 @@ import pytest
 from phase_rppg.cli import run as phase
 from phase_rppg.datasets import cache, face_crops
 from phase_rppg.datasets.base import find
-from phase_rppg.datasets.prepare import Report, Settings, labels_at, prepare, store
-from phase_rppg.errors import ArgumentError, InputError
+from phase_rppg.datasets.prepare import Report, Settings, prepare, reference_at, store
+from phase_rppg.errors import ArgumentError, InputError, OutputError
+from phase_rppg.session.config import SessionConfig
+from phase_rppg.session.session import Session
 from phase_rppg.types import Frame, Recording, Waveform
+from plain_face import FixedDetector, frames, seconds
 
 from . import fake_layouts
 
@@ -108,30 +114,53 @@ def test_when_no_face_is_found_anywhere_the_command_ends_with_bad_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_layouts.folder(tmp_path, fake_layouts.people(1, seconds=2.5, face=False))
-    code = phase(["prepare", "folder", str(tmp_path), "--cache", str(tmp_path / "c"), "--workers", "0"])
+    code = phase(["prepare", "folder", str(tmp_path), "--out", str(tmp_path / "c"), "--workers", "0"])
     assert code == 4
     assert "no usable recording, 1 excluded" in capsys.readouterr().err
 
 
 def test_the_command_says_what_it_did(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--cache", str(tmp_path), "--size", "16", "--workers", "2"]
+    options = ["--out", str(tmp_path), "--size", "16", "--workers", "2"]
     assert phase(["prepare", "ubfc_rppg", str(data), *options]) == 0
     assert "3 built, 0 kept, 0 rebuilt, 0 excluded" in capsys.readouterr().out
     assert len(cache.open_cache(tmp_path)) == 3
+    assert phase(["prepare", "ubfc_rppg", str(data), *options, "--json"]) == 0
+    counts = {"built": 0, "kept": 3, "rebuilt": 0, "excluded": 0}
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"dataset": "ubfc_rppg", "out": str(tmp_path), **counts}
 
 
-def test_what_a_killed_run_left_is_swept_after_a_while(tmp_path: Path) -> None:
-    left = tmp_path / "pure" / ".building-123-x"
-    left.mkdir(parents=True)
-    cache.sweep(tmp_path)
-    assert left.exists()
-    os.utime(left, (time.time() - 3600,) * 2)
-    cache.sweep(tmp_path)
-    assert not left.exists()
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    (tmp_path / "pure").mkdir()
+    with cache.write_entry(tmp_path / "pure" / "x-1", 8) as writer:
+        alive = writer.folder
+        dead = alive.with_name(alive.name.replace(str(os.getpid()), str(ended.pid)))
+        shutil.copytree(alive, dead)
+        cache.remove_abandoned(tmp_path)
+        assert alive.exists()
+        assert not dead.exists()
+    assert not list((tmp_path / "pure").iterdir())  # it was not finished
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_full_disk_ends_the_run_and_blames_no_recording(data: Path, tmp_path: Path, workers: int) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    outcomes: list[object] = []
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, limits[1]))  # as if the disk were full
+    try:
+        with pytest.raises(OutputError, match=r"^cannot write .*/ubfc_rppg/subject1-\w+: File too large$"):
+            prepare("ubfc_rppg", data, tmp_path, Settings(size=96), workers=workers, on_done=outcomes.append)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not outcomes
+    assert [path.name for path in tmp_path.rglob("*")] == ["ubfc_rppg"]
 
 
 class Blinking:
-    """A face that goes away for two seconds, on an uneven clock."""
+    """A face that is absent for two seconds, on an irregular clock."""
 
     def frames(self):  # type: ignore[no-untyped-def]
         person = fake_layouts.FaceState(1, 70.0, 6.0)
@@ -143,7 +172,7 @@ class Blinking:
 
 
 def test_time_without_a_face_is_not_valid() -> None:
-    ticks = list(face_crops.onto_clock(face_crops.follow(Blinking(), 16), 30.0))
+    ticks = list(face_crops.resample_crops(face_crops.crop_faces(Blinking(), 16), 30.0))
     t_s = np.array([tick.t_s for tick in ticks])
     valid = np.array([tick.valid for tick in ticks])
     assert np.allclose(np.diff(t_s), 1 / 30)
@@ -153,7 +182,7 @@ def test_time_without_a_face_is_not_valid() -> None:
 
 
 class Endless:
-    """The same face again and again."""
+    """A face that does not change."""
 
     def __init__(self, frames: int) -> None:
         self.count = frames
@@ -180,7 +209,7 @@ def test_memory_does_not_grow_with_the_length_of_the_video(tmp_path: Path) -> No
 
 def test_labels_outside_the_reference_are_not_known() -> None:
     wave = Waveform(np.arange(10.0), 10.0, 0.5, np.arange(10) != 4)
-    values, known = labels_at(wave, np.array([0.4, 0.5, 0.55, 0.9, 0.95, 1.1, 1.4, 1.45]))
+    values, known = reference_at(wave, np.array([0.4, 0.5, 0.55, 0.9, 0.95, 1.1, 1.4, 1.45]))
     assert known.tolist() == [False, True, True, False, False, True, True, False]
     assert values[2] == pytest.approx(0.5)
 
@@ -203,3 +232,20 @@ def test_large_files_are_told_apart_by_samples_and_size(
     shorter.write_bytes(video.read_bytes()[:-1])
     assert cache.fingerprint(shorter) != first
     assert cache.fingerprint(video.parent) != first
+
+
+def test_a_still_face_is_detected_as_rarely_as_in_a_measurement() -> None:
+    t_s = seconds(8)
+    film = frames(t_s, 0 * t_s)
+    measuring, cropping = FixedDetector(), FixedDetector()
+    session = Session(SessionConfig(method="pos"), measuring)  # type: ignore[arg-type]
+    for frame in film:
+        session.push(frame)
+
+    class Film:
+        def frames(self) -> Iterator[Frame]:
+            yield from film
+
+    assert len(list(face_crops.crop_faces(Film(), 16, cropping))) == len(film)  # type: ignore[arg-type]
+    assert cropping.sides == measuring.sides
+    assert len(cropping.sides) <= 20

@@ -1,12 +1,11 @@
-"""What is special about each layout, and what each reader refuses."""
+"""The peculiarities of each layout, and the files that each reader refuses."""
 
 from __future__ import annotations
 
-import builtins
 import json
 import shutil
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ ANNA = fake_layouts.FaceState(1, 66.0, seconds=3.0)
 
 
 def problem_of(name: str, root: Path) -> str:
-    survey = base.look(name, root)
+    survey = base.survey(name, root)
     assert not survey.recordings
     return str(survey.problems[0])
 
@@ -60,17 +59,17 @@ def test_a_repeated_timestamp_is_merged_and_a_backward_one_refused() -> None:
     t_s[7] = t_s[6]
     assert base.to_waveform("x", Reference(t_s, np.sin(t_s))).valid.all()
     t_s[9] = 0.0
-    with pytest.raises(RecordingError, match="run backwards at sample 9"):
+    with pytest.raises(RecordingError, match="decrease at sample 9"):
         base.to_waveform("x", Reference(t_s, np.sin(t_s)))
 
 
 @pytest.mark.parametrize(
     ("t_s", "values", "problem"),
     [
-        (np.arange(90) / 30, np.ones(90), "flat"),
+        (np.arange(90) / 30, np.ones(90), "constant"),
         (np.arange(30) / 30, np.arange(30), "shorter than"),
         (np.arange(90) / 30, np.arange(80), "80 values and 90 timestamps"),
-        (np.arange(90) / 30, np.full(90, np.nan), "not numbers"),
+        (np.arange(90) / 30, np.full(90, np.nan), "NaN or infinity"),
         (np.arange(90) / 2, np.arange(90), "samples per second"),
     ],
 )
@@ -173,14 +172,7 @@ def test_every_way_of_storing_a_video_gives_the_same_frames(tmp_path: Path, kind
 def test_v73_without_its_library_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p1_0.mat"
     path.write_bytes(b"MATLAB 7.3 MAT-file" + bytes(600))
-    real_import = builtins.__import__
-
-    def without_h5py(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "h5py":
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_h5py)
+    monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(RecordingError, match=r"pip install 'phase-rppg\[mat73\]'"):
         mmpd.read_reference(Found("subject1", "p1_0", path, path))
 

@@ -1,4 +1,4 @@
-"""Splits are made of sorted subjects, and nobody is in two of them."""
+"""Splits consist of sorted subjects and do not overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bland and Altman's numbers, by hand and by simulation."""
+"""Bland–Altman analysis, compared with hand-computed values and simulations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from phase_rppg.errors import ArgumentError
 from phase_rppg.evaluate import agreement
 
 
-def test_worked_by_hand() -> None:
+def test_hand_computed_example() -> None:
     # Differences 1, −1, 3, 1: bias 1, sd √(8/3)
     truth = np.array([60.0, 70.0, 80.0, 90.0])
     numbers = agreement.bland_altman(truth + np.array([1, -1, 3, 1]), truth)
@@ -37,7 +37,7 @@ def test_the_bias_interval_is_scipys_t_interval() -> None:
     assert (numbers.bias_interval.low, numbers.bias_interval.high) == pytest.approx((low, high))
 
 
-def test_the_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+def test_the_intervals_have_their_nominal_coverage() -> None:
     rng = np.random.default_rng(1)
     bias_hits = limit_hits = 0
     for _ in range(400):
@@ -49,7 +49,7 @@ def test_the_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert 0.91 < limit_hits / 400 < 0.985
 
 
-def test_an_error_that_grows_with_the_rate_shows_as_a_slope() -> None:
+def test_an_error_proportional_to_the_rate_gives_a_slope() -> None:
     truth = np.linspace(50, 150, 30)
     assert agreement.proportional_bias(truth + 2, truth) == pytest.approx(0, abs=1e-12)
     # estimate = 1.1 truth: difference 0.1 truth over mean 1.05 truth
@@ -57,7 +57,7 @@ def test_an_error_that_grows_with_the_rate_shows_as_a_slope() -> None:
     assert agreement.proportional_bias([70.0, 70.0], [70.0, 70.0]) is None
 
 
-def test_one_pair_is_not_enough_and_levels_are_shares() -> None:
+def test_one_pair_and_invalid_levels_are_refused() -> None:
     with pytest.raises(ArgumentError, match="n ≥ 2"):
         agreement.bland_altman([70.0], [71.0])
     with pytest.raises(ArgumentError, match="level"):

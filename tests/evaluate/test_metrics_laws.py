@@ -10,7 +10,7 @@ import pytest
 from scipy import signal
 
 from phase_rppg.errors import ArgumentError
-from phase_rppg.evaluate import metrics
+from phase_rppg.evaluate import conventions, metrics
 from phase_rppg.types import Waveform
 
 FPS = 32.0  # with 1024 samples a bin is 1/32 Hz wide, so the tones below lie in one bin
@@ -52,6 +52,17 @@ def test_a_constant_side_has_no_correlation_even_with_rounding() -> None:
     assert metrics.pearson([60.0, 70.0, 80.0, 90.0], [0.1] * 4) is None
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e9])
+def test_a_correlation_does_not_depend_on_the_scale(scale: float) -> None:
+    estimate, truth = np.array([61.0, 72.0, 80.0, 95.0]), np.array([60.0, 70.0, 85.0, 90.0])
+    expected, scaled = metrics.pearson(estimate, truth), metrics.pearson(scale * estimate, truth)
+    assert expected is not None
+    assert scaled is not None
+    assert scaled.value == pytest.approx(expected.value)
+    rounding = scale * np.array([1.0, 1.0, 1.0 + 4e-16, 1.0])
+    assert metrics.pearson(rounding, truth) is None
+
+
 def test_one_reading_is_enough_for_errors_and_too_few_for_a_wave() -> None:
     assert metrics.mae([61.0], [60.0]) == metrics.Score(1.0, 0.0)
     with pytest.raises(ArgumentError, match="n ≥ 2"):
@@ -59,7 +70,9 @@ def test_one_reading_is_enough_for_errors_and_too_few_for_a_wave() -> None:
     assert metrics.macc([1.0, 2.0], [5.0, 3.0]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("estimate", "truth"), [([math.nan], [1.0]), ([1.0], [math.nan])])
+@pytest.mark.parametrize(
+    ("estimate", "truth"), [([2.0, math.nan], [1.0, 2.0]), ([1.0, 2.0], [2.0, math.nan]), ([math.inf], [1.0])]
+)
 def test_a_value_that_is_not_finite_is_refused_on_either_side(
     estimate: list[float], truth: list[float]
 ) -> None:
@@ -102,7 +115,7 @@ def test_the_toolbox_snr_of_two_tones_is_the_ratio_of_their_powers() -> None:
 def test_the_toolbox_snr_pads_to_the_next_power_of_two(count: int) -> None:
     values = tone(1.25, count) + np.random.default_rng(0).normal(size=count)
     size = 512 if count == 512 else 1024
-    hz, power = signal.periodogram(values, fs=FPS, nfft=size, detrend="constant", scaling="spectrum")
+    hz, power = signal.periodogram(values, fs=FPS, nfft=size, detrend=False, scaling="spectrum")
     power[1:-1] /= 2  # one-sided
     near = (np.abs(hz - 1.25) <= 0.1) | (np.abs(hz - 2.5) <= 0.1)
     rest = (hz >= 0.6) & (hz <= 3.3) & ~near
@@ -110,7 +123,7 @@ def test_the_toolbox_snr_pads_to_the_next_power_of_two(count: int) -> None:
     assert metrics.toolbox_snr_db(values, FPS, 75) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("convention", metrics.CONVENTIONS)
+@pytest.mark.parametrize("convention", conventions.ALL)
 def test_a_comparison_uses_the_rate_of_the_reference(convention: metrics.Convention) -> None:
     """A prediction at the wrong rate has its own rate, but its SNR is taken at the true one."""
     found = metrics.compare(wave(tone(2.0)), wave(tone(1.25)), convention)
@@ -124,7 +137,7 @@ def test_a_comparison_uses_the_rate_of_the_reference(convention: metrics.Convent
     assert right.snr_db > 20
 
 
-@pytest.mark.parametrize("convention", metrics.CONVENTIONS)
+@pytest.mark.parametrize("convention", conventions.ALL)
 def test_a_comparison_does_not_see_what_lies_outside_the_band(convention: metrics.Convention) -> None:
     clean = tone(1.25)
     drifting = clean + 20 * np.linspace(0, 1, 1024) ** 2 + 2 * tone(12.0)
@@ -134,14 +147,14 @@ def test_a_comparison_does_not_see_what_lies_outside_the_band(convention: metric
         assert found.macc > 0.95
 
 
-@pytest.mark.parametrize("convention", metrics.CONVENTIONS)
+@pytest.mark.parametrize("convention", conventions.ALL)
 def test_a_comparison_with_a_flat_reference_has_no_answer(convention: metrics.Convention) -> None:
     assert metrics.compare(wave(tone(1.25)), wave(np.zeros(1024)), convention) is None
     assert metrics.compare(wave(np.zeros(1024)), wave(tone(1.25)), convention) is None
 
 
 def test_waves_of_two_lengths_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="one clock"):
+    with pytest.raises(ArgumentError, match="equal length and frame rate"):
         metrics.compare(wave(tone(1.25)), wave(tone(1.25)[:-1]))
 
 
@@ -211,6 +224,12 @@ def test_every_subject_is_drawn_equally_often_with_all_its_readings() -> None:
         assert all(counts[value] == counts[other] for other in values if owner[other] == owner[value])
     drawn_subjects = [sum(1 / subjects.count(owner[v]) for v in drawn.tolist()) for drawn in spy.seen]
     assert drawn_subjects == pytest.approx([4.0] * 2000)
+
+
+def test_a_thousand_draws_are_the_default() -> None:
+    spy = Counting()
+    metrics.bootstrap(spy, ["a", "b"], [1.0, 2.0])
+    assert len(spy.seen) == 1000
 
 
 def test_columns_are_drawn_together() -> None:

@@ -1,4 +1,4 @@
-"""Every plot draws what it was given, also in the odd cases, and is written whole or not at all."""
+"""Every plot shows its data, also in edge cases, and is written atomically."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from phase_rppg.errors import ArgumentError
 from phase_rppg.evaluate import plots, selective
+from phase_rppg.report.figure_file import save_figure
 
 pytestmark = pytest.mark.smoke
 
@@ -31,20 +32,20 @@ def figures() -> dict[str, Figure]:
         "bland-altman of one rate": plots.bland_altman(one, one),
         "risk-coverage": plots.risk_coverage({"ours": curve}),
         "risk-coverage of nobody": plots.risk_coverage({}),
-        "reliability": plots.reliability(selective.calibration(STATED, RIGHT)),
-        "reliability of one": plots.reliability(selective.calibration([0.5], [True])),
+        "reliability": plots.reliability(selective.reliability(STATED, RIGHT)),
+        "reliability of one": plots.reliability(selective.reliability([0.5], [True])),
     }
 
 
-def test_every_figure_is_written_as_a_picture(tmp_path: Path) -> None:
+def test_every_figure_is_written(tmp_path: Path) -> None:
     for name, figure in figures().items():
         path = tmp_path / f"{name}.png"
-        plots.save(figure, path)
+        save_figure(figure, path)
         assert path.read_bytes().startswith(b"\x89PNG"), name
     assert len(list(tmp_path.iterdir())) == len(figures())  # nothing temporary is left
 
 
-def test_the_scatter_shows_every_reading_at_its_place() -> None:
+def test_the_scatter_plot_shows_every_reading() -> None:
     axes = plots.scatter(ESTIMATE, TRUTH).axes[0]
     points = np.asarray(axes.collections[-1].get_offsets())
     np.testing.assert_allclose(points, np.stack([TRUTH, ESTIMATE], axis=1))
@@ -58,8 +59,8 @@ def test_the_risk_coverage_plot_shows_the_curve() -> None:
     np.testing.assert_allclose(line.get_ydata(), curve.risk)
 
 
-def test_a_format_we_do_not_write_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"\.png"):
-        plots.save(plots.risk_coverage({}), tmp_path / "x.docx")
+        save_figure(plots.risk_coverage({}), tmp_path / "x.docx")
     with pytest.raises(ArgumentError, match="groups"):
         plots.scatter(ESTIMATE, TRUTH, groups=["a"])

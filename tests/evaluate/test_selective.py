@@ -1,4 +1,4 @@
-"""A confidence is judged by the order it makes and by what comes true."""
+"""Risk–coverage curves and reliability of confidences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from phase_rppg.evaluate import selective
 seeds = st.integers(0, 2**32 - 1)
 
 
-def test_the_curve_worked_by_hand() -> None:
+def test_hand_computed_curve() -> None:
     curve = selective.risk_coverage([4.0, 0.0, 2.0, 2.0], [0.1, 0.9, 0.5, 0.7])
     np.testing.assert_allclose(curve.coverage, [0.25, 0.5, 0.75, 1])
     np.testing.assert_allclose(curve.risk, [0, 1, 4 / 3, 2])
@@ -43,7 +43,7 @@ def test_ties_are_averaged_over_every_order(seed: int, count: int) -> None:
 
 @given(seeds, st.integers(2, 60))
 @settings(deadline=None, max_examples=40)
-def test_the_curve_ends_at_the_mean_and_no_confidence_beats_the_truth(seed: int, count: int) -> None:
+def test_the_curve_ends_at_the_mean_and_the_ideal_order_is_best(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     loss, confidence = rng.exponential(3, count), rng.integers(0, 5, count).astype(float)
     curve = selective.risk_coverage(loss, confidence)
@@ -56,7 +56,7 @@ def test_the_curve_ends_at_the_mean_and_no_confidence_beats_the_truth(seed: int,
     np.testing.assert_allclose(selective.risk_coverage(loss, np.exp(confidence)).risk, curve.risk)
 
 
-def test_a_confidence_that_says_nothing_gives_the_mean_everywhere() -> None:
+def test_a_constant_confidence_gives_the_mean_risk() -> None:
     loss = np.array([1.0, 5.0, 3.0])
     np.testing.assert_allclose(selective.risk_coverage(loss, np.ones(3)).risk, 3.0)
 
@@ -68,9 +68,9 @@ def test_windows_without_a_reading_lower_the_coverage() -> None:
     assert curve.risk_at(0.6) is None
 
 
-def test_calibration_worked_by_hand() -> None:
+def test_hand_computed_reliability() -> None:
     # Bin 0.0–0.5: 0.2, 0.4 → stated 0.3, observed 0.5. Bin 0.5–1: 0.5, 0.9, 1.0 → stated 0.8, observed 2/3.
-    table = selective.calibration([0.2, 0.4, 0.5, 0.9, 1.0], [False, True, False, True, True], bins=2)
+    table = selective.reliability([0.2, 0.4, 0.5, 0.9, 1.0], [False, True, False, True, True], bins=2)
     assert [b.count for b in table.bins] == [2, 3]
     assert [b.stated for b in table.bins] == pytest.approx([0.3, 0.8])
     assert [b.observed for b in table.bins] == pytest.approx([0.5, 2 / 3])
@@ -80,14 +80,14 @@ def test_calibration_worked_by_hand() -> None:
 
 @given(seeds)
 @settings(deadline=None, max_examples=15)
-def test_probabilities_that_are_true_are_calibrated(seed: int) -> None:
+def test_true_probabilities_have_a_small_calibration_error(seed: int) -> None:
     rng = np.random.default_rng(seed)
     stated = rng.uniform(0, 1, 5000)
     right = rng.uniform(size=5000) < stated
-    honest = selective.calibration(stated, right)
+    honest = selective.reliability(stated, right)
     assert honest.ece < 0.05
     assert honest.brier == pytest.approx(1 / 6, abs=0.02)  # ∫ p(1 − p)
-    assert selective.calibration(1 - stated, right).ece > 0.3
+    assert selective.reliability(1 - stated, right).ece > 0.3
     assert sum(b.count for b in honest.bins) == 5000
 
 
@@ -99,7 +99,7 @@ def test_wilsons_interval_is_scipys(count: int, data: st.DataObject) -> None:
     assert selective.wilson(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
-def test_senseless_numbers_are_refused() -> None:
+def test_invalid_inputs_are_refused() -> None:
     with pytest.raises(ArgumentError, match="loss, confidence"):
         selective.risk_coverage([], [])
     with pytest.raises(ArgumentError, match="loss, confidence"):
@@ -107,10 +107,10 @@ def test_senseless_numbers_are_refused() -> None:
     with pytest.raises(ArgumentError, match="windows"):
         selective.risk_coverage([1.0, 2.0], [1.0, 2.0], windows=1)
     with pytest.raises(ArgumentError, match="stated"):
-        selective.calibration([1.2], [True])
+        selective.reliability([1.2], [True])
     with pytest.raises(ArgumentError, match="right"):
-        selective.calibration([0.2], [0.5])
+        selective.reliability([0.2], [0.5])
     with pytest.raises(ArgumentError, match="bins"):
-        selective.calibration([0.2], [True], bins=0)
+        selective.reliability([0.2], [True], bins=0)
     with pytest.raises(ArgumentError, match="hits"):
         selective.wilson(3, 2)

@@ -1,4 +1,4 @@
-"""The detector finds drawn faces where they were drawn, at any size, and nothing in an empty room."""
+"""The detector finds drawn faces where they were drawn, at any size, and no face in an empty scene."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_two_faces_are_two_detections(detector: Detector) -> None:
     assert len(detector.detect(as_bytes(scene))) == 2
 
 
-def test_an_empty_room_has_no_face(detector: Detector) -> None:
+def test_an_empty_scene_has_no_face(detector: Detector) -> None:
     assert detector.search(as_bytes(room(480, 640))) == []
 
 
@@ -63,14 +63,14 @@ def test_the_search_finds_small_faces_in_large_frames(detector: Detector) -> Non
     assert abs(found.box[0] + found.box[2] / 2 - 900) < 10
 
 
-def test_scale_hardly_moves_the_box(detector: Detector) -> None:
+def test_the_box_hardly_depends_on_the_scale(detector: Detector) -> None:
     scene = room(480, 640)
     put(scene, portrait(180), 333, 240)
     boxes = np.array([detector.detect(as_bytes(scene), side)[0].box for side in (320, 213)])
     assert np.abs(np.diff(boxes, axis=0)).max() < 0.1 * 180
 
 
-def test_turned_views_are_looked_at_like_copies(detector: Detector) -> None:
+def test_flipped_views_give_the_detections_of_a_copy(detector: Detector) -> None:
     scene = room(320, 240)
     put(scene, portrait(110), 120, 160)
     turned = np.rot90(np.rot90(as_bytes(scene)).copy(), -1)
@@ -98,7 +98,7 @@ def test_decimation_keeps_the_mean() -> None:
         assert abs(float(small.mean()) - float(picture.mean())) < 3
 
 
-def test_overlap_is_a_share() -> None:
+def test_overlap_is_intersection_over_union() -> None:
     assert overlap((0, 0, 2, 2), (0, 0, 2, 2)) == 1
     assert overlap((0, 0, 2, 2), (1, 0, 2, 2)) == pytest.approx(1 / 3)
     assert overlap((0, 0, 2, 2), (5, 5, 2, 2)) == 0
@@ -114,9 +114,9 @@ def test_every_portrait_of_a_folder_has_one_face(detector: Detector) -> None:
         assert len(detector.detect(rgb)) == 1, path.name
 
 
-def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
-    """It would begin with an identifier of this computer in the cache folder, and send it seconds later."""
-    quiet = ("ORT_", "CI", "GITHUB_", "XDG_")  # what may silence it, or move its folder
+def test_the_runtime_sends_no_telemetry(tmp_path: Path) -> None:
+    """Telemetry would first write an identifier of the computer to the cache folder."""
+    quiet = ("ORT_", "CI", "GITHUB_", "XDG_")  # variables that disable telemetry or move the folder
     surroundings = {k: v for k, v in os.environ.items() if not k.startswith(quiet)}
     script = "from phase_rppg.face.detector import Detector; Detector()"
     command = [sys.executable, "-c", script]

@@ -1,4 +1,4 @@
-"""A track is one person: it holds still, survives short absences, and ends when who is who is unclear."""
+"""A track is one person: its box is stable, it survives short absences, and it ends when ambiguous."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phase_rppg.face.detection_scheduler import detection_due
 from phase_rppg.face.detector import Detection
 from phase_rppg.face.tracker import FORGET_AFTER_S, LOST_AFTER_S, Tracker
 
@@ -20,7 +21,7 @@ def face(x: float, y: float = 100.0, width: float = 80.0, score: float = 0.9) ->
 
 
 def run(tracker: Tracker, start_s: float, stop_s: float, *places: object) -> float:
-    """Show faces from start to stop; a place is an x or a function of time; returns the last time."""
+    """Update with faces from start to stop, at an x or a function of time; return the last time."""
     for t_s in np.arange(start_s, stop_s - 1e-9, STEP_S):
         xs = [place(t_s) if callable(place) else place for place in places]
         tracker.update(t_s, [face(x) for x in xs if x is not None])
@@ -92,7 +93,7 @@ def test_a_face_elsewhere_or_of_other_size_or_much_later_is_another(
 
 
 def test_crossing_faces_never_swap() -> None:
-    """Two faces pass each other; while they overlap only one is seen. No id may change hands."""
+    """Two faces pass each other; while they overlap only one is seen. No id may pass to another face."""
     tracker = Tracker()
     ended: set[int] = set()
     owners: dict[int, set[str]] = {}
@@ -108,12 +109,12 @@ def test_crossing_faces_never_swap() -> None:
                 if abs(track.box[0] + track.box[2] / 2 - x) < 8 and track.seen_s == t_s:
                     owners.setdefault(track.id, set()).add(name)
     apart = {i: names for i, names in owners.items() if len(names) > 1}
-    assert all(i in ended for i in apart), owners  # only at the very meeting, and such a track ends
+    assert all(i in ended for i in apart), owners  # ambiguous only while they meet, and such a track ends
     final = {track.id for track in tracker.present}
     assert final.isdisjoint({0, 1})
 
 
-def test_a_single_mistake_of_the_detector_leaves_no_track() -> None:
+def test_a_single_false_positive_leaves_no_track() -> None:
     tracker = Tracker()
     tracker.update(0.0, [face(100)])
     run(tracker, 0.1, 2)
@@ -132,13 +133,13 @@ def test_the_number_of_tracks_is_bounded() -> None:
     assert len(tracker.tracks) == 3
 
 
-def test_it_looks_rarely_at_still_faces_and_often_at_moving_or_missing_ones() -> None:
+def test_detection_is_rare_for_still_faces_and_frequent_for_moving_or_missing_ones() -> None:
     tracker = Tracker()
     tracker.update(0.0, [face(100)])
-    assert tracker.due(0.21)  # seen once only
+    assert detection_due(tracker, 0.21)  # only one detection so far
     tracker.update(0.21, [face(100)])
-    assert not tracker.due(0.7)
-    assert tracker.due(1.1)
-    assert tracker.due(0.42, shift=0.1)
+    assert not detection_due(tracker, 0.7)
+    assert detection_due(tracker, 1.1)
+    assert detection_due(tracker, 0.42, shift=0.1)
     tracker.update(1.1, [])
-    assert tracker.due(1.21)
+    assert detection_due(tracker, 1.21)

@@ -13,16 +13,18 @@ import torch
 
 from phase_rppg.errors import ArgumentError, UnknownNameError, WeightsError
 from phase_rppg.infer import load
-from phase_rppg.nn.phasenet.model import PhaseNet, build
+from phase_rppg.nn import build
+from phase_rppg.nn.phasenet.model import PhaseNet
 from phase_rppg.train.export import PARITY, export_network, parity
 
 SMALL = {"size": 12, "stem": 4, "stem_stride": 2, "channels": (6, 8), "pools": (2, 1), "expansion": 2,
-         "asf_hidden": 4, "hidden": 8, "normalise": "log", "oscillators": 4}  # fmt: skip
+         "asf_hidden": 4, "hidden": 8}  # fmt: skip
 
 
-def network(**options: object) -> PhaseNet:
+def network(name: str = "phasenet-stream", **options: object) -> PhaseNet:
     torch.manual_seed(0)
-    made = build(**{**SMALL, **options})
+    made = build(name, **{**SMALL, **options})
+    assert isinstance(made, PhaseNet)
     made(
         torch.randint(0, 256, (2, 40, made.size, made.size, 3), dtype=torch.uint8)
     )  # BatchNorm sees something
@@ -40,8 +42,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "options",
     [
         {},
-        {"normalise": "raw"},
-        {"temporal": "both", "masks": 2},
+        {"name": "phasenet"},
+        {"variance_channels": 0, "smooth_mask": False},
         {"zas": False, "asf": False, "derivative": False},
     ],
     ids=str,
@@ -80,7 +82,7 @@ def test_the_state_can_be_seen_copied_and_reset(exported: Path) -> None:
 
 def test_masks_are_weights(exported: Path) -> None:
     frames = np.random.default_rng(0).integers(0, 256, (5, 12, 12, 3)).astype(np.uint8)
-    wave, masks = load(exported).look(frames)
+    wave, masks = load(exported).step_with_masks(frames)
     assert wave.shape == (5,)
     assert masks.shape == (5, *load(exported).manifest.mask)
     assert (masks >= 0).all()

@@ -1,4 +1,4 @@
-"""Files are measured as far as they go; a file gives the numbers that its frames give."""
+"""A file is measured up to its first damage, and its windows are summarised."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from drawing import Actor, Film, clock, still
 from phase_rppg.errors import VideoError
 from phase_rppg.measurement.offline import measure
 from phase_rppg.measurement.result_buffer import WindowTable
-from phase_rppg.measurement.summary import beats_of, summarise
+from phase_rppg.measurement.summary import find_shown_beats, summarise
 from phase_rppg.session.config import SessionConfig
 from phase_rppg.session.results import WindowResult
 from phase_rppg.signal import rate
+from phase_rppg.signal.beat_timing import refine_beats
 from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason, Waveform
 from phase_rppg.video.encode import write_video
 
@@ -45,14 +46,14 @@ def test_a_file_is_measured(film: Path) -> None:
     assert result.warnings == ()
 
 
-def test_a_given_rate_scales_the_pulse(film: Path) -> None:
+def test_a_given_frame_rate_scales_the_heart_rate(film: Path) -> None:
     result = measure(film, UNGATED, fps=25)
     (face,) = result.faces
     assert isinstance(face.summary, Estimate)
     assert face.summary.bpm == pytest.approx(84 * 25 / 20, abs=1.3)
 
 
-def test_the_prefix_of_a_cut_file_is_measured_with_a_warning(film: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_is_measured_with_a_warning(film: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.avi"
     data = film.read_bytes()
     cut.write_bytes(data[: int(0.85 * len(data))])
@@ -74,7 +75,7 @@ def window(reading: Reading) -> WindowResult:
     return WindowResult(0, reading.start_s, reading.end_s, reading, None, QUALITY)
 
 
-def test_a_summary_is_the_middle_of_what_is_believed() -> None:
+def test_a_summary_is_the_median_of_the_estimates() -> None:
     rates = [70.0, 71.0, 72.0, 140.0]
     windows = [window(Estimate(bpm, bpm - 2, bpm + 2, 0.9, i, i + 10.0)) for i, bpm in enumerate(rates)]
     windows.append(window(NoReading(Reason.MOTION, 4, 14.0)))
@@ -86,7 +87,7 @@ def test_a_summary_is_the_middle_of_what_is_believed() -> None:
     assert summary.p_ok == pytest.approx(0.9)
 
 
-def test_a_summary_without_readings_names_the_commonest_reason() -> None:
+def test_a_summary_without_estimates_has_the_most_common_reason() -> None:
     reasons = [Reason.MOTION, Reason.NO_PULSE, Reason.NO_PULSE]
     summary = summarise([window(NoReading(r, i, i + 10.0, 0.1 * i)) for i, r in enumerate(reasons)])
     assert isinstance(summary, NoReading)
@@ -96,7 +97,7 @@ def test_a_summary_without_readings_names_the_commonest_reason() -> None:
 
 
 def long_wave(minutes: float) -> tuple[Waveform, WindowTable]:
-    """A pulse that sways between 66 and 78 bpm, read in every window."""
+    """A pulse between 66 and 78 bpm with an estimate in every window."""
     t_s = np.arange(round(60 * minutes * 30)) / 30
     bpm = 72 + 6 * np.sin(2 * np.pi * t_s / 47)
     values = np.cos(2 * np.pi * np.cumsum(bpm / 60) / 30).astype(np.float32)
@@ -108,17 +109,17 @@ def long_wave(minutes: float) -> tuple[Waveform, WindowTable]:
     return Waveform(values, 30.0, 0.0, np.ones(len(t_s), bool)), windows
 
 
-def test_beats_of_blocks_are_those_of_the_whole() -> None:
+def test_beats_found_in_blocks_equal_those_of_the_whole_wave() -> None:
     wave, windows = long_wave(5)
-    found_s, whole_s = beats_of(wave, windows), rate.find_beats(wave, 72.0)
+    found_s, whole_s = find_shown_beats(wave, windows), refine_beats(wave, rate.find_beats(wave, 72.0))
     assert len(found_s) == len(whole_s)
     assert np.abs(found_s - whole_s).max() < 0.01
 
 
-def test_an_hour_of_wave_is_looked_at_in_the_memory_of_minutes() -> None:
+def test_beats_of_an_hour_need_the_memory_of_minutes() -> None:
     wave, windows = long_wave(60)
     tracemalloc.start()
-    beats_of(wave, windows)
+    find_shown_beats(wave, windows)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak_bytes < 4_000_000

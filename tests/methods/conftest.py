@@ -10,7 +10,7 @@ import pytest
 from phase_rppg.types import Clip, RgbTrace
 
 SKIN = np.array([170.0, 120.0, 95.0])
-SIGNATURE = np.array([0.33, 0.77, 0.53])  # relative pulsation of R, G, B
+SIGNATURE = np.array([0.33, 0.77, 0.53])  # relative pulse amplitude of R, G, B
 
 TraceMaker = Callable[..., RgbTrace]
 ClipMaker = Callable[..., Clip]

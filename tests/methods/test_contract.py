@@ -1,4 +1,4 @@
-"""What every registered method must do; a new file in the folder is picked up by itself."""
+"""Properties that every registered method has; new files in the folder are included automatically."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def start_s(given: Input) -> float:
     return given.start_s if isinstance(given, RgbTrace) else float(given.t_s[0])
 
 
-def test_the_nine_of_the_house_are_there() -> None:
+def test_all_bundled_methods_are_registered() -> None:
     assert {"green", "ica", "pca", "chrom", "pos", "lgi", "pbv", "omit", "2sr"} <= set(NAMES)
 
 
-def test_it_says_who_it_is(method) -> None:
+def test_it_has_a_name_and_a_citation(method) -> None:
     assert method.INPUT in ("trace", "clip")
     assert any(year in method.CITATION for year in map(str, range(2000, 2030)))
     assert method.__doc__
@@ -47,7 +47,7 @@ def test_it_says_who_it_is(method) -> None:
 
 @pytest.mark.parametrize("bpm", [48.0, 72.0, 132.0])
 @pytest.mark.parametrize("fps", [20.0, 30.0])
-def test_it_recovers_the_rate_of_a_skin(method, make, bpm: float, fps: float) -> None:
+def test_it_recovers_the_rate_of_synthetic_skin(method, make, bpm: float, fps: float) -> None:
     wave = method.extract(make(bpm=bpm, fps=fps))
     assert abs(rate.spectral_bpm(wave) - bpm) < 0.5
 
@@ -62,7 +62,7 @@ def test_it_keeps_length_and_clock(method, make) -> None:
     np.testing.assert_array_equal(wave.valid, given.valid)
 
 
-def test_more_blood_is_up(method, make) -> None:
+def test_the_waveform_rises_with_blood_volume(method, make) -> None:
     wave = method.extract(make(bpm=72.0))
     angle = 2 * np.pi * 1.2 * np.arange(len(wave.values)) / wave.fps
     truth = np.sin(angle) + 0.35 * np.sin(2 * angle + 0.8)
@@ -94,7 +94,7 @@ def test_invalid_frames_neither_disturb_nor_become_valid(method, make) -> None:
     assert abs(rate.spectral_bpm(wave) - 72) < 0.5
 
 
-def test_nothing_valid_and_nothing_moving_are_no_crash(method, make) -> None:
+def test_invalid_and_constant_input_raise_no_error(method, make) -> None:
     given = make(bpm=72.0, seconds=3.0)
     nothing = dataclasses.replace(given, valid=np.zeros(len(given.valid), bool))
     assert np.isfinite(method.extract(nothing).values).all()
@@ -105,12 +105,12 @@ def test_nothing_valid_and_nothing_moving_are_no_crash(method, make) -> None:
 
 
 @pytest.mark.parametrize("frames", [2, 3, 7, 31])
-def test_a_short_piece_is_answered_in_its_length(method, make, frames: int) -> None:
+def test_a_short_input_gives_a_waveform_of_its_length(method, make, frames: int) -> None:
     given = make(bpm=72.0, seconds=frames / 30 + 0.01)
     assert len(method.extract(given).values) == len(given.valid)
 
 
-def test_wrong_input_is_refused_by_our_error(method, make) -> None:
+def test_wrong_input_raises_an_argument_error(method, make) -> None:
     given = make(bpm=72.0, seconds=2.0)
     with pytest.raises(ArgumentError):
         method.extract(np.zeros((10, 3)))

@@ -1,4 +1,4 @@
-"""Each method against its paper's equations, written out plainly and slowly."""
+"""Each method equals a direct implementation of the equations of its paper."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from phase_rppg.face.skin_mask import clip_skin_weights
 from phase_rppg.methods import chrom, common, green, ica, lgi, omit, pbv, pca, pos, ssr
 from phase_rppg.signal import filters, rate
 from phase_rppg.types import Clip, RgbTrace
@@ -39,7 +40,7 @@ def test_pos_and_chrom_cancel_light_and_green_does_not(make_trace: TraceMaker) -
     assert abs(rate.spectral_bpm(green.extract(trace)) - 72) > 5
 
 
-def test_chrom_cancels_mirror_light_within_a_window(make_trace: TraceMaker) -> None:
+def test_chrom_cancels_specular_light_within_a_window(make_trace: TraceMaker) -> None:
     still, moving = make_trace(noise=0.0), make_trace(noise=0.0, specular=0.02)
     kept = {m: same_shape(m.extract(still).values, m.extract(moving).values) for m in (chrom, green)}
     assert kept[chrom] > 0.8 > kept[green]
@@ -65,7 +66,7 @@ def test_green_is_the_relative_change_of_green_alone(make_trace: TraceMaker) -> 
 
 
 @pytest.mark.parametrize("method", [lgi, omit])
-def test_projection_methods_kill_their_own_direction(method, make_trace: TraceMaker) -> None:
+def test_projection_methods_remove_their_direction(method, make_trace: TraceMaker) -> None:
     trace = make_trace(strength=0.0, noise=0.0, light=0.05)
     assert np.abs(method.extract(trace).values).max() < 1e-6
 
@@ -94,7 +95,7 @@ def test_pbv_weights_have_the_signature(make_trace: TraceMaker) -> None:
     assert np.linalg.norm(w) == pytest.approx(1)
 
 
-def test_jade_separates_what_was_mixed() -> None:
+def test_jade_separates_mixed_sources() -> None:
     rng = np.random.default_rng(0)
     t = np.arange(3000) / 30
     sources = np.stack(
@@ -106,7 +107,7 @@ def test_jade_separates_what_was_mixed() -> None:
     np.testing.assert_allclose(found.T @ found / len(found), np.eye(3), atol=1e-6)
 
 
-def test_pca_is_the_component_that_beats_most_clearly(make_trace: TraceMaker) -> None:
+def test_pca_is_the_component_with_the_highest_snr(make_trace: TraceMaker) -> None:
     trace = make_trace(noise=0.3, light=0.01)
     x = filters.pulse_band(trace.values / trace.values.mean(0) - 1, 30.0)
     x -= x.mean(0)
@@ -121,7 +122,7 @@ def test_pca_is_the_component_that_beats_most_clearly(make_trace: TraceMaker) ->
 
 def test_2sr_is_the_rotation_of_its_paper(make_clip: Callable[..., Clip]) -> None:
     pixels = make_clip(seconds=3.0, size=12).pixels
-    moments = ssr.second_moments(pixels, ssr.skin_weights(pixels))
+    moments = ssr.second_moments(pixels, clip_skin_weights(pixels).reshape(-1))
     count, length = len(moments), 30
     lam, u = [], []
     for m in moments:

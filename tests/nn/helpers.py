@@ -5,18 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from phase_rppg.nn.phasenet.model import PhaseNet, build
+from phase_rppg.nn import build
+from phase_rppg.nn.phasenet.model import PhaseNet
 
 SMALL: dict[str, object] = {
     "size": 18, "stem": 6, "stem_stride": 2, "channels": (8, 10, 12), "pools": (2, 1, 1), "expansion": 2,
-    "asf_hidden": 5, "hidden": 8, "tcn_dilations": (1, 2), "oscillators": 6, "normalise": "log",
+    "asf_hidden": 5, "hidden": 8, "tcn_dilations": (1, 2),
 }  # fmt: skip
 
 
-def small(seed: int = 0, **overrides: object) -> PhaseNet:
-    """A small network in evaluation mode: BatchNorm has seen data, the wave is within about ±1."""
+def small(seed: int = 0, *, name: str = "phasenet-stream", **overrides: object) -> PhaseNet:
+    """Return a small network in evaluation mode with BatchNorm statistics and a wave of about ±1."""
     torch.manual_seed(seed)
-    network = build(**{**SMALL, **overrides})
+    plain = {"variance_channels": 0, "smooth_mask": False} if name == "phasenet-stream" else {}
+    network = build(name, **{**SMALL, **plain, **overrides})
+    assert isinstance(network, PhaseNet)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.reset_running_stats()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from phase_rppg import nn, registry
 from phase_rppg.errors import ArgumentError
 from phase_rppg.nn import counting, preprocessing
-from phase_rppg.nn.baselines import can, factorizephys, rhythmformer
+from phase_rppg.nn.baselines import bigsmall, can, factorizephys, me_rppg, rhythmformer
 from phase_rppg.nn.baselines.scan import selective_scan
 from phase_rppg.nn.baselines.tdc import TemporalDifferenceConv
 
@@ -28,7 +28,7 @@ def test_parameters_are_those_of_the_release(name: str) -> None:
 
 
 def test_targets_are_those_of_the_published_settings() -> None:
-    slope = {"deepphys", "ts-can", "efficientphys", "physnet", "physformer", "physmamba"}
+    slope = {"deepphys", "ts-can", "efficientphys", "physnet", "physformer", "physmamba", "bigsmall"}
     found = {name for name in BASELINES if registry.load("nn", name).TARGET == "difference"}
     assert found == slope
 
@@ -171,6 +171,109 @@ def test_the_scan_in_chunks_equals_the_loop_and_so_do_its_gradients(
         torch.testing.assert_close(got, expected)
 
 
+# --- the parts of ME-rPPG and BigSmall ---
+
+
+@few
+@given(frames=st.integers(1, 12), cut=st.integers(0, 12), seed=st.integers(0, 99))
+def test_the_dual_scan_equals_the_loop_also_in_two_parts(frames: int, cut: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    value, decay, into, out = (
+        draw(2, frames, 2, 3),
+        -draw(2, frames, 2).exp(),
+        draw(2, frames, 4),
+        draw(2, frames, 4),
+    )
+    start = state = draw(2, 2, 3, 4)
+    looped = []
+    for t in range(frames):
+        state = decay[:, t].exp()[..., None, None] * state + value[:, t, ..., None] * into[:, t, None, None]
+        looped.append((state * out[:, t, None, None]).sum(-1))
+    expected = torch.stack(looped, 1)
+    found, last = me_rppg.dual_scan(value, decay, into, out, start)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(last, state)
+    if 0 < cut < frames:
+        parts = [
+            [part[:, where] for part in (value, decay, into, out)] for where in (slice(cut), slice(cut, None))
+        ]
+        first, between = me_rppg.dual_scan(*parts[0], start)
+        second, last = me_rppg.dual_scan(*parts[1], between)
+        torch.testing.assert_close(torch.cat([first, second], 1), expected)
+        torch.testing.assert_close(last, state)
+
+
+def test_a_stream_of_me_rppg_equals_the_whole_clip() -> None:
+    """In double precision: the first frames divide by a small variance, which magnifies rounding."""
+    torch.manual_seed(0)
+    network = nn.build("me-rppg", size=16).eval().double()
+    frames = clip(2, 18, size=16).movedim(-1, 2).double()
+    with torch.no_grad():
+        _, whole = network._run(network.initial_state(2), frames)
+        state, parts = network.initial_state(2), []
+        for part in frames.split([1, 4, 13], 1):
+            state, out = network._run(state, part)
+            parts.append(out.wave)
+    torch.testing.assert_close(torch.cat(parts, 1), whole.wave)
+
+
+def test_the_state_of_me_rppg_does_not_grow() -> None:
+    network = nn.build("me-rppg", size=16).eval()
+
+    def numbers(state: object) -> int:
+        return state.numel() if isinstance(state, torch.Tensor) else sum(numbers(one) for one in state)  # type: ignore[attr-defined]
+
+    before = network.initial_state(1)
+    with torch.no_grad():
+        after, _ = network.step(before, clip(1, 9, size=16))
+    assert numbers(after) == numbers(before)
+    # 36×36 pixels, as published: two moments of every feature, and the states of ten Mamba-2 layers.
+    sides, units, heads = (36, 18, 9, 5), 8, 2
+    moments = 2 * 2 * 32 * sum(side**2 for side in sides)
+    memories = units * (4 * 32 * 128 + 11 * 384) + heads * (2 * 32 * 128 + 3 * 320)
+    assert numbers(nn.build("me-rppg").initial_state(1)) == moments + memories
+
+
+def test_a_clip_is_normalised_without_its_trend_and_a_stream_with_a_half_life() -> None:
+    t = torch.arange(40.0).view(1, 40, 1)
+    wave = torch.sin(t)
+    torch.testing.assert_close(
+        me_rppg.clip_normalised(5 * wave + 3 * t + 7), me_rppg.clip_normalised(wave), atol=1e-3, rtol=1e-3
+    )
+    assert float(me_rppg.clip_normalised(wave).square().mean()) == pytest.approx(1, abs=1e-4)
+    zero = torch.zeros(1, 1)
+    _, moments = me_rppg.running_normalised(torch.ones(1, 80, 1), me_rppg.Moments(zero, zero))
+    assert float(moments.mean) == pytest.approx(0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 7])
+def test_channels_are_shifted_in_a_circle_within_three_frames(frames: int) -> None:
+    x = torch.arange(frames).view(1, -1, 1, 1, 1).expand(1, frames, 3, 1, 1)
+    shifted = bigsmall.Segments(frames, x.device).shift(x)[0, :, :, 0, 0].tolist()
+    for t, channels in enumerate(shifted):
+        segment = [n for n in range(frames) if n // 3 == t // 3]
+        at = segment.index(t)
+        assert channels == [segment[(at + 1) % len(segment)], segment[at - 1], t]
+
+
+def test_the_large_picture_of_bigsmall_is_the_first_of_three() -> None:
+    torch.manual_seed(0)
+    network, pixels = nn.build("bigsmall", size=32).eval(), clip(1, 6, size=32).float()
+    # A checkerboard vanishes in the mean of 16×16 whole numbers, so only the large picture sees it.
+    board = ((torch.arange(32)[:, None] + torch.arange(32)) % 2 * 2 - 1)[..., None] * 60.0
+    statistics = preprocessing.VideoStatistics(float(pixels.mean()), float(pixels.std()), 1.0)
+    with torch.no_grad(), preprocessing.part_of(statistics):
+        plain = network(pixels).wave[0]
+        for changed, differs in ((3, [False] * 3 + [True] * 3), (4, [False] * 6)):
+            other = pixels.clone()
+            other[0, changed] += board
+            assert (network(other).wave[0] != plain).tolist() == differs
+
+
 def test_the_scan_does_not_overflow_where_everything_is_forgotten() -> None:
     tokens = 500
     step = torch.full((1, tokens, 2), 50.0)
@@ -207,12 +310,14 @@ def test_one_time_course_is_found_again() -> None:
     torch.testing.assert_close(factorizephys.factorise(series), series, rtol=1e-3, atol=1e-4)
 
 
-def test_factors_are_only_sought_while_training() -> None:
-    network, pixels = nn.build("factorizephys", dropout=0.0), clip(1, 8, size=72)
+@pytest.mark.parametrize("at_inference", [True, False])
+def test_the_factorisation_is_used_at_inference_as_the_option_says(at_inference: bool) -> None:
+    network = nn.build("factorizephys", dropout=0.0, factorise_inference=at_inference)
+    pixels = clip(1, 8, size=72)
     with torch.no_grad():
         plain = network.eval()(pixels).wave
         network.factorisation.after.weight.mul_(-3)
-        assert torch.equal(network(pixels).wave, plain)
+        assert torch.equal(network(pixels).wave, plain) != at_inference
         assert not torch.allclose(network.train()(pixels).wave, plain)
 
 
@@ -237,3 +342,37 @@ def test_the_wave_of_contrast_phys_is_the_mean_of_its_block(places: int) -> None
 def test_impossible_builds_are_refused(name: str, overrides: dict[str, int], says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         nn.build(name, **overrides)
+
+
+# --- RhythmMamba ---
+
+
+def test_a_start_of_rhythmmamba_counts_from_its_segment_on() -> None:
+    """Segment i is the mean of the outputs of the starts 0 … i; a start has not seen what precedes it."""
+    torch.manual_seed(0)
+    block = nn.build("rhythmmamba", size=16, width=16, depth=1).eval().blocks[0]
+    x = torch.randn(2, 12, 16)
+    with torch.no_grad():
+        got = block.from_several_starts(x)
+        for segment in range(4):
+            part = slice(3 * segment, 3 * segment + 3)
+            starts = [block.mamba(x[:, 3 * start :]) for start in range(segment + 1)]
+            outputs = [out[:, 3 * (segment - start) :][:, :3] for start, out in enumerate(starts)]
+            torch.testing.assert_close(got[:, part], torch.stack(outputs).mean(0), rtol=1e-4, atol=1e-6)
+
+
+def test_the_frequency_mixer_scales_each_channel_by_a_complex_number() -> None:
+    """The products of the release, with its matrices of which only the diagonals count."""
+    mixer = nn.build("rhythmmamba", size=16, width=16, depth=1).eval().blocks[0].mixer
+    x, noise = torch.randn(2, 12, 16), torch.triu(torch.ones(32, 32), 1)
+
+    def scaled(values: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bnc,cc->bnc", values, torch.diag(by[:, 0]) + noise)
+
+    with torch.no_grad():
+        old = torch.fft.fft(mixer.before(x.transpose(1, 2)).transpose(1, 2), dim=1, norm="ortho")
+        real = scaled(old.real, mixer.real) - scaled(old.imag, mixer.imag) + mixer.real_bias[:, 0]
+        imag = scaled(old.imag, mixer.real) + scaled(old.real, mixer.imag) + mixer.imag_bias[:, 0]
+        new = torch.fft.ifft(torch.complex(real.relu(), imag.relu()), dim=1, norm="ortho").real
+        expected = mixer.after(new.transpose(1, 2)).transpose(1, 2)
+        torch.testing.assert_close(mixer(x), expected, rtol=1e-4, atol=1e-5)

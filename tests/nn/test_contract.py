@@ -18,6 +18,9 @@ NETWORKS = registry.names("nn")
 FRAMES = 16  # every network takes it
 SIZES = (16, 32, 36, 48, 64, 72, 128)
 every_network = pytest.mark.parametrize("name", NETWORKS)
+FEWER_LAYERS = {"rhythmmamba": {"depth": 3}}  # of 24 equal ones, to save time
+# The public code of PHASE-Net sets channels to zero; `test_phasenet_release.py` counts them.
+ZERO_CHANNELS = {"phasenet-release"}
 
 
 @functools.cache
@@ -35,11 +38,11 @@ def smallest_size(name: str) -> int:
 def make(name: str, seed: int = 0) -> torch.nn.Module:
     size = smallest_size(name)  # builds networks, and so must come before the seed
     torch.manual_seed(seed)
-    return nn.build(name, size=size)
+    return nn.build(name, size=size, **FEWER_LAYERS.get(name, {}))
 
 
 def trained_like(name: str) -> torch.nn.Module:
-    """In evaluation mode, with batch norms that have seen clips."""
+    """Return a network in evaluation mode whose BatchNorm statistics come from clips."""
     network = make(name)
     with torch.no_grad():
         network(clip(2, FRAMES, seed=1, size=smallest_size(name)))
@@ -105,9 +108,9 @@ def test_gradients_reach_every_parameter(name: str) -> None:
         assert parameter.grad.abs().max() > 0, f"nothing reaches {label}"
 
 
-@every_network
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name not in ZERO_CHANNELS])
 def test_no_channel_is_constant(name: str) -> None:
-    """Every channel that a layer gives out differs somewhere, between clips, frames or places."""
+    """Every output channel of a layer varies between clips, frames or cells."""
     network = make(name).train()
     still: list[str] = []
 
@@ -166,7 +169,7 @@ def test_one_seed_gives_one_network(name: str) -> None:
         "numpy",
     ],
 )
-def test_wrong_pixels_are_refused_in_our_words(name: str, change: object, says: str) -> None:
+def test_wrong_pixels_are_refused(name: str, change: object, says: str) -> None:
     network = make(name)
     with pytest.raises(ArgumentError, match=says):
         network(change(clip(1, FRAMES, size=smallest_size(name))))  # type: ignore[operator]
@@ -187,7 +190,7 @@ def test_an_unknown_option_is_answered_with_the_nearest(name: str) -> None:
 
 @every_network
 def test_training_on_a_few_clips_makes_the_loss_fall(name: str) -> None:
-    """Clips whose whole picture pulses; the target is its slope, which frame-wise networks can see too."""
+    """Clips whose brightness pulses; the target is the slope, which frame-wise networks can predict too."""
     size, frames = smallest_size(name), 2 * FRAMES
     t = torch.arange(frames) / 30.0
     phase = 2 * torch.pi * torch.tensor([1.1, 2.3])[:, None] * t  # (2,T)

@@ -1,8 +1,9 @@
-"""The counter against layers counted by hand, and the sizes the paper promises."""
+"""The counter agrees with manual counts of layers and with the sizes in the paper."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from phase_rppg import nn
 from phase_rppg.cli import build
 from phase_rppg.nn import counting
-from phase_rppg.nn.phasenet import model
+from phase_rppg.nn.phasenet import est, model
 from phase_rppg.reproduce import printed_numbers
 
 BY_HAND = [
@@ -72,6 +73,34 @@ def test_the_paper_preset_is_as_small_as_the_paper_says() -> None:
     assert counting.clip_macs(network, 128, 128) <= 28.3e9
 
 
+def test_both_forms_of_the_paper_preset_are_counted() -> None:
+    """Pooling before the projection, as this package computes it, and after it, as the paper draws it."""
+    network = nn.build("phasenet")
+    pooled_first = counting.clip_macs(network, 128, 128)
+    assert round(pooled_first / 1e9, 1) == 16.2
+    assert round((pooled_first + network.late_pooling_macs(128)) / 1e9, 1) == 25.9
+
+
+def test_the_drawn_form_is_that_of_a_network_that_pools_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks are rebuilt with the pooling after the projection, and counted; the wave is the same."""
+    torch.manual_seed(0)
+    network = nn.build("phasenet", size=32).eval()
+    pixels = torch.randint(0, 256, (1, 8, 32, 32, 3)).float()
+    computed, added = counting.clip_macs(network, 8, 32), network.late_pooling_macs(8)
+    with torch.no_grad():
+        expected = network(pixels).wave
+    moved = 0
+    for block in network.modules():
+        if isinstance(block, est.ESTBlock):
+            block.project = tnn.Sequential(block.project, block.pool)
+            block.pool = tnn.Identity()
+            moved += 1
+    assert moved == 3
+    assert counting.clip_macs(network, 8, 32) == computed + added
+    with torch.no_grad():
+        torch.testing.assert_close(network(pixels).wave, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_the_stream_preset_is_small() -> None:
     network = nn.build("phasenet-stream")
     assert counting.parameters(network) <= 300_000
@@ -87,9 +116,16 @@ def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> 
     assert paper["parameters"] == counting.parameters(nn.build("phasenet"))
     assert paper["receptive_frames"] == 1 + 6 + 1 + 4 * 7
     assert not paper["recursive"]
+    assert {form: round(count / 1e9, 1) for form, count in paper["macs_forms"].items()} == {
+        "computed": 16.2,
+        "drawn": 25.9,
+    }
+    assert paper["macs_per_clip"] == paper["macs_forms"]["computed"]
     assert stream["recursive"]
     table = CliRunner().invoke(build(), ["models"], env={"COLUMNS": "160"})
     assert "phasenet-stream" in table.output
+    assert re.search(r"16\.\d\d G", table.output)
+    assert re.search(r"25\.\d\d G drawn", table.output)
 
 
 def test_every_registered_network_can_be_built_by_name() -> None:

@@ -9,31 +9,27 @@ from hypothesis import strategies as st
 
 from phase_rppg import nn
 from phase_rppg.errors import ArgumentError, UnknownNameError
-from phase_rppg.nn.phasenet.fold import fold
+from phase_rppg.nn.phasenet.fold_batchnorm import fold
 from phase_rppg.nn.phasenet.model import PhaseNet
 
 from .helpers import clip, small
 
 VARIANTS: dict[str, dict[str, object]] = {
     "default": {},
-    "raw pixels": {"normalise": "raw"},
+    "the paper": {"name": "phasenet"},
     "without ZAS": {"zas": False},
     "ZAS b=3": {"zas_block": 3, "zas_fraction": 0.5},
     "without ASF": {"asf": False},
-    "two masks": {"masks": 2},
-    "a mask that knows unrest": {"variance_channels": 3},
-    "a steady mask": {"smooth_mask": True},
+    "a mask that sees variances": {"variance_channels": 3},
+    "a smoothed mask": {"smooth_mask": True},
     "without derivative": {"derivative": False},
-    "without GTCN": {"temporal": "none"},
+    "without GTCN": {"gtcn": False},
     "one TCN layer": {"tcn_dilations": (1,)},
     "four TCN layers": {"tcn_dilations": (1, 2, 4, 8)},
-    "oscillators": {"temporal": "oscillators"},
-    "both": {"temporal": "both"},
     "no time in EST": {"est_kernel": 1},
     "longer EST": {"est_kernel": 5},
-    "no squeeze-excite": {"reduction": 0, "activation": "silu"},
-    "stem stride 1": {"stem_stride": 1, "pools": (2, 2, 2), "activation": "hardswish"},
-    "physical kernels": {"init": "oscillator"},
+    "no squeeze-excite": {"reduction": 0},
+    "stem stride 1": {"stem_stride": 1, "pools": (2, 2, 2)},
 }
 variants = pytest.mark.parametrize("overrides", VARIANTS.values(), ids=VARIANTS.keys())
 
@@ -71,7 +67,7 @@ def test_frame_by_frame_equals_the_whole_clip(overrides: dict[str, object]) -> N
 @settings(deadline=None, max_examples=15)
 def test_chunks_of_any_sizes_equal_the_whole_clip(sizes: list[int]) -> None:
     network, pixels = (
-        small(temporal="both", masks=2, variance_channels=3, smooth_mask=True),
+        small(variance_channels=3, smooth_mask=True),
         clip(1, sum(sizes)),
     )
     with torch.no_grad():
@@ -80,7 +76,7 @@ def test_chunks_of_any_sizes_equal_the_whole_clip(sizes: list[int]) -> None:
 
 
 def test_the_state_is_a_value_that_can_be_copied_and_reset() -> None:
-    network, pixels = small(temporal="both"), clip(1, 12)
+    network, pixels = small(variance_channels=3, smooth_mask=True), clip(1, 12)
     start = network.initial_state()
     middle, _ = network.step(start, pixels[:, :5])
     copy = middle.clone()
@@ -93,11 +89,11 @@ def test_the_state_is_a_value_that_can_be_copied_and_reset() -> None:
     assert torch.equal(a.wave, d.wave)
     assert all((tensor == 0).all() for tensor in start.tensors().values())
     with pytest.raises(ArgumentError, match="tensors"):
-        middle.replace({"z": copy.z})
+        middle.replace({"filter.z": copy["filter"].z})
 
 
 def test_the_state_does_not_grow() -> None:
-    network = small(temporal="both")
+    network = small(variance_channels=3, smooth_mask=True)
     one, _ = network.step(network.initial_state(), clip(1, 1))
     many, _ = network.step(network.initial_state(), clip(1, 60))
     assert one.nbytes == many.nbytes == network.initial_state().nbytes
@@ -140,7 +136,7 @@ def test_folding_batch_norm_changes_nothing(overrides: dict[str, object]) -> Non
 
 
 def test_batch_items_do_not_see_each_other() -> None:
-    network, pixels = small(temporal="both"), clip(3, 12)
+    network, pixels = small(variance_channels=3, smooth_mask=True), clip(3, 12)
     with torch.no_grad():
         together = network(pixels)
         for index in range(3):
@@ -164,18 +160,18 @@ def test_bytes_and_floats_are_read_alike() -> None:
 
 
 def test_the_output_shows_its_reasons() -> None:
-    network = small(masks=2)
+    network = small()
     with torch.no_grad():
         output = network(clip(2, 8))
     assert output.wave.shape == (2, 8)
     assert output.latent.shape == (2, 8, 8)
-    assert output.raw.shape == (2, 8, 24)
-    assert output.mask.shape == (2, 8, 2, 4, 4)
-    assert torch.allclose(output.mask.sum((3, 4)), torch.ones(2, 8, 2), atol=1e-5)
+    assert output.raw.shape == (2, 8, 12)
+    assert output.mask.shape == (2, 8, 1, 4, 4)
+    assert torch.allclose(output.mask.sum((3, 4)), torch.ones(2, 8, 1), atol=1e-5)
 
 
 def test_the_receptive_field_is_what_a_frame_really_reaches() -> None:
-    network = small(normalise="raw", tcn_dilations=(1, 2))
+    network = small(name="phasenet", tcn_dilations=(1, 2))
     reach = network.receptive_frames
     pixels = clip(1, reach + 4)
     changed = pixels.clone()
@@ -206,9 +202,8 @@ def test_wrong_pixels_are_refused(pixels: torch.Tensor, says: str) -> None:
 
 
 BAD_CONFIG: list[dict[str, object]] = [
-    {"size": 3}, {"size": 8, "zas_block": 4}, {"channels": ()}, {"pools": (2, 2)}, {"masks": 3}, {"masks": 0},
-    {"variance_channels": -1},
-    {"zas_fraction": 1.5}, {"tcn_dilations": ()}, {"mean_s": 0.0}, {"fps": float("nan")},
+    {"size": 3}, {"size": 8, "zas_block": 4}, {"channels": ()}, {"pools": (2, 2)},
+    {"zas_fraction": 1.5}, {"tcn_dilations": ()}, {"fps": float("nan")},
     {"size": 4, "zas": False}, {"stem_stride": 0}, {"hidden": -1}, {"size": "64"}, {"zas": 1},
     {"channels": (8.5, 8, 8)},
 ]  # fmt: skip
@@ -220,13 +215,21 @@ def test_impossible_sizes_are_refused(overrides: dict[str, object]) -> None:
         nn.build("phasenet", **overrides)
 
 
+@pytest.mark.parametrize(
+    "overrides", [{"variance_channels": -1}, {"mean_s": 0.0}, {"log_gain": 0.0}], ids=str
+)
+def test_impossible_options_of_the_streaming_network_are_refused(overrides: dict[str, object]) -> None:
+    with pytest.raises(ArgumentError):
+        nn.build("phasenet-stream", **overrides)
+
+
 def test_unknown_names_are_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="'phasenet-stream'"):
         nn.build("phasenet-steam")
     with pytest.raises(UnknownNameError, match="'zas_block'"):
         nn.build("phasenet", zas_blok=2)
     with pytest.raises(UnknownNameError, match="'gtcn'"):
-        nn.build("phasenet", temporal="gtnc")
+        nn.build("phasenet", gtnc=False)
 
 
 def test_a_state_of_another_batch_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Oscillators of every kind: ringing, creeping, at and near critical damping, at the edge of stability."""
+"""Oscillators of every kind: underdamped, overdamped, near critical damping, at the limit of stability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from phase_rppg.physics import Oscillator
 
 
 def critical_alpha(omega: float, dt_s: float) -> float:
-    """The α at which the two eigenvalues of A merge: α² − 2ω²(2 + αΔt) + ω⁴Δt² = 0."""
+    """The α at which the two eigenvalues of A coincide: α² − 2ω²(2 + αΔt) + ω⁴Δt² = 0."""
     return omega**2 * dt_s + 2 * omega
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from phase_rppg.errors import ArgumentError
 from phase_rppg.physics import Oscillator, decay, fir_length, truncation_bound, truncation_error
-from phase_rppg.physics.fir import Powers, truncation_errors
+from phase_rppg.physics.fir import PowerBound, truncation_errors
 
 from .strategies import critical_alpha, oscillators
 
@@ -27,7 +27,7 @@ def norms_of_powers(A: np.ndarray, count: int) -> np.ndarray:
 @given(oscillators(), st.one_of(st.none(), st.floats(0.001, 0.9)))
 @settings(deadline=None, max_examples=100)
 def test_k_rho_to_the_m_covers_every_power(oscillator: Oscillator, share: float | None) -> None:
-    radius = Powers.of(oscillator.A).radius
+    radius = PowerBound.of(oscillator.A).radius
     constants = decay(oscillator.A, None if share is None else radius + share * (1 - radius))
     assert radius <= constants.rho < 1
     assert constants.K >= 1
@@ -38,13 +38,13 @@ def test_k_rho_to_the_m_covers_every_power(oscillator: Oscillator, share: float 
 @given(oscillators())
 @settings(deadline=None, max_examples=40)
 def test_the_radius_is_never_below_the_true_one(oscillator: Oscillator) -> None:
-    assert Powers.of(oscillator.A).radius >= oscillator.spectral_radius * (1 - 2e-8)
+    assert PowerBound.of(oscillator.A).radius >= oscillator.spectral_radius * (1 - 2e-8)
 
 
 def test_at_critical_damping_the_spectral_radius_alone_fails_but_our_constants_hold() -> None:
     A = Oscillator(critical_alpha(8.0, 1 / 30), 8.0, 1 / 30).A
     norms, m = norms_of_powers(A, 200), np.arange(200)
-    radius = Powers.of(A).radius
+    radius = PowerBound.of(A).radius
     assert (norms / radius**m)[-1] > 100  # no modest K works with ρ = r: it grows like m
     constants = decay(A)
     assert constants.rho > radius
@@ -121,7 +121,7 @@ def test_hardly_any_damping_still_has_a_length_but_no_tail_to_sum() -> None:
     length = fir_length(oscillator, 1e-3, 1.0)
     assert length > 10_000_000
     assert truncation_bound(oscillator, length, 1.0) <= 1e-3
-    with pytest.raises(ArgumentError, match="rings"):
+    with pytest.raises(ArgumentError, match="impulse response of"):
         truncation_error(oscillator, 10, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""What an oscillator made, identification finds again; what it did not make is not called explained."""
+"""Identification recovers the oscillator of a waveform, and does not explain other waveforms."""
 
 from __future__ import annotations
 
@@ -66,10 +66,11 @@ def test_noise_alone_is_not_explained() -> None:
 @given(seeds)
 @settings(deadline=None, max_examples=3)
 def test_a_pulse_without_reflection_is_one_push_per_beat(seed: int) -> None:
-    config = PulseConfig(dicrotic=0, push_s=0.02, breathing_strength=0)
+    # The fit assumes the beat before the first sample at the median interval, so the rhythm is regular.
+    config = PulseConfig(dicrotic=0, push_s=0.02, breathing_strength=0, rsa=0, hrv_s=0, drift_bpm=0)
     pulse = pulse_wave(config, 8, 60, np.random.default_rng(seed))
     found = identify_pulse(pulse.values, 60, pulse.beat_times_s)
-    assert found.explained > 0.995
+    assert found.explained > 0.999
     # The truth was stepped at 240 Hz; at 60 Hz the same swing has a slightly larger α and ω.
     truth = vessel_oscillator(config)
     assert found.omega == pytest.approx(truth.omega, rel=0.15)

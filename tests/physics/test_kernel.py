@@ -1,4 +1,4 @@
-"""A filter that is made of oscillators is found to be so; noise is not."""
+"""Oscillators are identified in a filter that consists of them, but not in noise."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_no_filter_is_refused(bad: np.ndarray) -> None:
 
 
 def test_a_filter_without_memory_says_so() -> None:
-    """Two taps are an oscillator that dies at once: R² alone would call that a perfect pulse filter."""
+    """Two taps fit a strongly damped oscillator, so that R² alone would suggest a pulse filter."""
     taps = np.zeros(40)
     taps[:2] = 1.0, 0.5
     (one,) = components(taps[None], FPS)

@@ -1,4 +1,4 @@
-"""The oscillator is the paper's: its matrices, its stability, and Proposition 1."""
+"""The oscillator has the matrices and the stability of the paper, and Proposition 1 holds."""
 
 from __future__ import annotations
 

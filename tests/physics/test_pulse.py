@@ -1,4 +1,4 @@
-"""A made pulse keeps its promises: rate, truth, shape, and the same seed gives the same pulse."""
+"""A generated pulse has the given rate, beats and shape, and depends only on the seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def peak_bpm(values: np.ndarray, fps: float) -> float:
-    """The strongest line of a finely padded spectrum, from 35 to 220 bpm (breathing lies below)."""
+    """Return the spectral peak from 35 to 220 bpm (above breathing) of a zero-padded spectrum."""
     size = 1 << 17
     power = np.abs(np.fft.rfft(values * np.hanning(len(values)), size)) ** 2
     bpm = 60 * np.fft.rfftfreq(size, 1 / fps)
@@ -193,3 +193,25 @@ def test_a_heart_that_cannot_be_is_refused_by_name(name: str, bad: float) -> Non
 def test_no_time_and_no_frames_are_refused(duration_s: float, fps: float) -> None:
     with pytest.raises(ArgumentError, match=r"duration_s|fps"):
         pulse_wave(PulseConfig(), duration_s, fps, rng())
+
+
+def test_irregular_intervals_are_independent_and_keep_the_mean_rate() -> None:
+    pulse = pulse_wave(replace(STEADY, bpm=80, irregular=0.2), 300, 30, rng(3))
+    intervals = np.diff(pulse.beat_times_s)
+    assert intervals.mean() == pytest.approx(0.75, rel=0.03)
+    assert intervals.std() / intervals.mean() == pytest.approx(0.2, rel=0.2)
+    assert abs(np.corrcoef(intervals[:-1], intervals[1:])[0, 1]) < 0.15
+    # A beat after a short interval is weaker.
+    config = replace(STEADY, bpm=80)
+    beats = pulse.beat_times_s[1:]
+    rise = config.upstroke_s * config.pace
+    assert np.corrcoef(pulse.at(beats + rise) - pulse.at(beats), intervals)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("factor", [1.5, 0.5])
+def test_a_step_changes_the_rate_within_two_seconds(factor: float) -> None:
+    pulse = pulse_wave(replace(STEADY, bpm=80, step_factor=factor, step_s=20), 40, 30, rng())
+    assert np.allclose(pulse.bpm[pulse.t_s < 19], 80, atol=0.1)
+    assert np.allclose(pulse.bpm[pulse.t_s > 24], 80 * factor, atol=0.1)
+    with pytest.raises(ArgumentError, match="step_factor"):
+        replace(STEADY, bpm=60, step_factor=0.4)

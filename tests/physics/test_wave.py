@@ -1,4 +1,4 @@
-"""From the wave equation to an oscillator: exact for one mode, and with a measured error for the rest."""
+"""The reduction of the wave equation to an oscillator is exact for one mode, with an error for others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from phase_rppg.errors import ArgumentError
 from phase_rppg.physics import Vessel
-from phase_rppg.physics.wave import Line, reduce_driven, reduce_released, solve
+from phase_rppg.physics.wave import VesselLine, reduce_driven, reduce_released, solve
 
-LINE = Line(alpha=4.0, speed=5.0, length=2.0)
+LINE = VesselLine(alpha=4.0, speed=5.0, length=2.0)
 
 
 def mode(n: int, cells: int = 120) -> np.ndarray:
@@ -22,8 +22,8 @@ def mode(n: int, cells: int = 120) -> np.ndarray:
     return profile
 
 
-def exact(line: Line, n: int, t_s: np.ndarray, spot: float) -> np.ndarray:
-    """A released mode swings as a damped oscillator with ω_n = nπc/L."""
+def exact(line: VesselLine, n: int, t_s: np.ndarray, spot: float) -> np.ndarray:
+    """A released mode is a damped oscillator with ω_n = nπc/L."""
     damped = math.sqrt(line.mode_omega(n) ** 2 - line.alpha**2 / 4)
     swing = np.cos(damped * t_s) + line.alpha / (2 * damped) * np.sin(damped * t_s)
     return np.sin(n * np.pi * spot) * np.exp(-line.alpha * t_s / 2) * swing
@@ -32,7 +32,7 @@ def exact(line: Line, n: int, t_s: np.ndarray, spot: float) -> np.ndarray:
 @given(st.floats(0.5, 8), st.integers(1, 3), st.sampled_from([0.25, 0.4, 0.5]))
 @settings(deadline=None, max_examples=15)
 def test_finite_differences_agree_with_the_exact_mode(alpha: float, n: int, spot: float) -> None:
-    line = Line(alpha, 5.0, 2.0)
+    line = VesselLine(alpha, 5.0, 2.0)
     t_s, pressure = solve(line, 1.0, initial=mode(n, 240), cells=240, spot=spot)
     np.testing.assert_allclose(pressure, exact(line, n, t_s, spot), atol=5e-3)
 
@@ -46,7 +46,7 @@ def test_the_solution_converges_with_the_square_of_the_step() -> None:
 
 
 def test_a_push_travels_at_the_wave_speed() -> None:
-    line = Line(alpha=0.5, speed=5.0, length=20.0)
+    line = VesselLine(alpha=0.5, speed=5.0, length=20.0)
     push = np.zeros(960)
     push[:24] = 1 - np.cos(2 * np.pi * np.arange(24) / 24)
     t_s, pressure = solve(line, 3.0, inlet=push, spot=0.5, cells=2000)
@@ -79,14 +79,14 @@ def test_a_driven_spot_is_an_oscillator_as_long_as_the_push_is_slow() -> None:
 
 
 def test_a_line_of_vessel_has_its_wave_speed_and_damping() -> None:
-    line = Line.of(Vessel(density=1060.0, compliance=4e-8, area=2e-4, drag=4240.0), length=0.4)
+    line = VesselLine.of(Vessel(density=1060.0, compliance=4e-8, area=2e-4, drag=4240.0), length=0.4)
     assert line.speed**2 == pytest.approx(2e-4 / (1060 * 4e-8))
     assert line.alpha == pytest.approx(4.0)
 
 
 def test_impossible_lines_are_refused() -> None:
     with pytest.raises(ArgumentError, match="speed"):
-        Line(4.0, 0.0, 2.0)
+        VesselLine(4.0, 0.0, 2.0)
     with pytest.raises(ArgumentError, match="spot"):
         solve(LINE, 1.0, initial=mode(1), spot=1.0)
     with pytest.raises(ArgumentError, match="cells"):

@@ -1,4 +1,4 @@
-"""Results made by hand, for tests of what is written from them."""
+"""Constructed results for the tests of reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUALITY = Quality(
 def face(
     number: int = 0, *, bpm: float = 72.0, gap: tuple[int, int] = (8, 14), silent: bool = False
 ) -> FaceResult:
-    """Forty seconds of a pulse; windows `gap` have no reading (all of them if silent)."""
+    """Return 40 s of a pulse; the windows of `gap` have no reading, or all windows if `silent`."""
     windows = []
     for i in range(31):
         peak = Peak(bpm + 2 * np.sin(i / 5), 0.8, 9.0, 0.4)

@@ -1,4 +1,4 @@
-"""Cells are kept by what made them, go on after a kill, and fail alone."""
+"""Cells are stored by the hash of their inputs, resume after an interrupt, and fail independently."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pytest
 pytest.importorskip("torch")
 
 from phase_rppg.errors import InputError, Interrupted
-from phase_rppg.reproduce import Outcome, cells, plan_of, run, runner
-from phase_rppg.reproduce.budget import budget_of
+from phase_rppg.evaluate import conventions
+from phase_rppg.reproduce import Outcome, cells, make_plan, run, runner
 from phase_rppg.reproduce.domains import Domain
 from phase_rppg.reproduce.plan import DATASETS
-from phase_rppg.reproduce.store import Store, key_of
+from phase_rppg.reproduce.store import Store, hash_key
+from phase_rppg.reproduce.training_settings import get_budget
 
 from .toys import domain
 
-BUDGET = budget_of("smoke")
+BUDGET = get_budget("smoke")
 MODELS = ["pos", "efficientphys", "phasenet"]
 
 
@@ -30,11 +31,11 @@ def domains() -> dict[str, Domain]:
 
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The networks that were trained, in order."""
+    """Return the list of trained networks in order."""
     log: list[str] = []
     plain = cells.train
 
-    def logged(job: cells.Work, *rest: Any) -> Any:
+    def logged(job: cells.CellJob, *rest: Any) -> Any:
         log.append(f"{job.cell.row} {job.cell.column} {job.seed}")
         return plain(job, *rest)
 
@@ -43,10 +44,10 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def go(domains: dict[str, Domain], out: Path, seeds: tuple[int, ...] = (0,), **more: Any) -> Outcome:
-    return run(plan_of("figures", MODELS), BUDGET, domains, Store(out), seeds, **more)
+    return run(make_plan("figures", MODELS), BUDGET, domains, Store(out), seeds, **more)
 
 
-def test_what_is_finished_is_not_done_again(
+def test_finished_cells_are_not_computed_again(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path
 ) -> None:
     first = go(domains, tmp_path)
@@ -64,27 +65,27 @@ def test_what_is_finished_is_not_done_again(
     assert trained[8:] == ["efficientphys pure 0", "phasenet pure 0"]
 
 
-def test_what_is_finished_can_be_written_up_alone(
+def test_only_stored_cells_can_be_reported(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path
 ) -> None:
-    run(plan_of("figures", ["pos"]), BUDGET, domains, Store(tmp_path), [0])
-    found = go(domains, tmp_path, (0, 1), only_kept=True)
+    run(make_plan("figures", ["pos"]), BUDGET, domains, Store(tmp_path), [0])
+    found = go(domains, tmp_path, (0, 1), only_stored=True)
     assert set(found.results) == {("pos", "pure"), ("pos", "ubfc_rppg")}
-    assert found.missing["phasenet", "pure"] == "not worked out yet"
+    assert found.missing["phasenet", "pure"] == "not computed yet"
     assert trained == []
 
 
-def test_a_first_seed_is_finished_before_the_second_begins(
+def test_seeds_are_run_one_after_the_other(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path
 ) -> None:
-    run(plan_of("figures", ["efficientphys"]), BUDGET, domains, Store(tmp_path), (3, 1))
+    run(make_plan("figures", ["efficientphys"]), BUDGET, domains, Store(tmp_path), (3, 1))
     assert [row.split()[-1] for row in trained] == ["3", "3", "1", "1"]
 
 
-def test_after_a_kill_between_cells_the_rest_is_done(
+def test_an_interrupted_run_computes_only_the_other_cells(
     domains: dict[str, Domain], trained: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = cells.perform
+    plain = cells.run_cell
     count = 0
 
     def killed(*arguments: Any) -> Any:
@@ -94,30 +95,30 @@ def test_after_a_kill_between_cells_the_rest_is_done(
             raise KeyboardInterrupt
         return plain(*arguments)
 
-    monkeypatch.setattr(runner, "perform", killed)
+    monkeypatch.setattr(runner, "run_cell", killed)
     with pytest.raises(KeyboardInterrupt):
         go(domains, tmp_path)
     before = len(trained)
     assert before == 2  # two cells of POS, two of a network
-    monkeypatch.setattr(runner, "perform", plain)
+    monkeypatch.setattr(runner, "run_cell", plain)
     whole = go(domains, tmp_path)
     assert len(trained) == 4
     assert not whole.failed
     assert len(whole.results) == len(whole.plan.cells)
 
 
-def test_a_training_that_is_stopped_goes_on(domains: dict[str, Domain], tmp_path: Path) -> None:
-    job = cells.Work(plan_of("table1").cell("phasenet", "pure"), 0, BUDGET, domains, False)  # type: ignore[arg-type]
+def test_an_interrupted_training_resumes(domains: dict[str, Domain], tmp_path: Path) -> None:
+    job = cells.CellJob(make_plan("table1").cell("phasenet", "pure"), 0, BUDGET, domains, False)  # type: ignore[arg-type]
 
     def stop(share: float) -> None:
         raise Interrupted("stopped")
 
     with pytest.raises(Interrupted):
-        cells.perform(job, Store(tmp_path), stop)
+        cells.run_cell(job, Store(tmp_path), stop)
     assert Store(tmp_path).get(job.key()) is None
-    assert (Store(tmp_path).run(job.run_key()) / "last.safetensors").exists()
+    assert (Store(tmp_path).run(job.training_key()) / "last.safetensors").exists()
     steps: list[float] = []
-    done = cells.perform(job, Store(tmp_path), steps.append)
+    done = cells.run_cell(job, Store(tmp_path), steps.append)
     assert steps == []  # its one step was saved
     assert done["recordings"]
 
@@ -126,40 +127,40 @@ def test_a_training_that_is_stopped_goes_on(domains: dict[str, Domain], tmp_path
     ("file", "says"),
     [("last.safetensors", "by another recipe"), ("best.safetensors", "by another recipe"), ("", "damaged")],
 )
-def test_a_checkpoint_of_another_cell_is_not_taken_for_this_one(
+def test_a_checkpoint_of_another_cell_is_refused(
     file: str, says: str, domains: dict[str, Domain], tmp_path: Path
 ) -> None:
-    plan, store = plan_of("table1"), Store(tmp_path)
+    plan, store = make_plan("table1"), Store(tmp_path)
     mine, other = (
-        cells.Work(plan.cell("phasenet", "pure"), seed, BUDGET, domains, False)  # type: ignore[arg-type]
+        cells.CellJob(plan.cell("phasenet", "pure"), seed, BUDGET, domains, False)  # type: ignore[arg-type]
         for seed in (0, 1)
     )
     for job in (mine, other):
-        cells.train(job, store.run(job.run_key()), lambda _: None)
-    folder = store.run(mine.run_key())
+        cells.train(job, store.run(job.training_key()), lambda _: None)
+    folder = store.run(mine.training_key())
     if file:
-        shutil.copy(store.run(other.run_key()) / "last.safetensors", folder / file)
+        shutil.copy(store.run(other.training_key()) / "last.safetensors", folder / file)
     else:
         (folder / "last.safetensors").write_bytes(b"half a fi")
-    with pytest.raises(InputError, match=f"{says}.*; remove {folder} to train anew"):
-        cells.perform(mine, store, lambda _: None)
+    with pytest.raises(InputError, match=f"{says}.*; remove {folder} to train again"):
+        cells.run_cell(mine, store, lambda _: None)
     shutil.rmtree(folder)
-    assert cells.perform(mine, store, lambda _: None)["recordings"]
+    assert cells.run_cell(mine, store, lambda _: None)["recordings"]
 
 
-def test_a_failed_cell_is_named_and_the_rest_finished(
+def test_a_failed_cell_does_not_stop_the_others(
     domains: dict[str, Domain], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = cells.train
 
-    def failing(job: cells.Work, *rest: Any) -> Any:
+    def failing(job: cells.CellJob, *rest: Any) -> Any:
         if job.cell.row == "efficientphys" and job.cell.column == "pure":
             raise RuntimeError("no memory\nat all")
         return plain(job, *rest)
 
     monkeypatch.setattr(cells, "train", failing)
     said: list[str] = []
-    done = go(domains, tmp_path, say=said.append)
+    done = go(domains, tmp_path, log=said.append)
     assert done.failed == {("efficientphys", "pure"): "RuntimeError: no memory at all"}
     assert said == ["failed: efficientphys → pure, seed 0: RuntimeError: no memory at all"]
     assert len(done.results) == len(done.plan.cells) - 1
@@ -172,8 +173,8 @@ def test_cells_without_their_data_are_missing_and_the_others_run(tmp_path: Path)
     assert done.stamp.startswith("REAL DATA; SMOKE")
 
 
-def test_a_damaged_result_is_worked_out_again(tmp_path: Path, domains: dict[str, Domain]) -> None:
-    plan = plan_of("table1", ["pos"])
+def test_a_damaged_result_is_computed_again(tmp_path: Path, domains: dict[str, Domain]) -> None:
+    plan = make_plan("table1", ["pos"])
     first = run(plan, BUDGET, domains, Store(tmp_path), [0])
     for path in (tmp_path / "results").glob("*.json"):
         path.write_text(path.read_text()[:40])
@@ -181,27 +182,65 @@ def test_a_damaged_result_is_worked_out_again(tmp_path: Path, domains: dict[str,
     assert all(Store(tmp_path).get(p.stem) for p in (tmp_path / "results").glob("*.json"))
 
 
-def test_too_few_subjects_are_said(tmp_path: Path) -> None:
+def test_too_few_subjects_are_an_error(tmp_path: Path) -> None:
     done = go({"pure": domain("pure", subjects=1)}, tmp_path)
     assert "1 subjects are too few" in done.failed["phasenet", "pure"]
 
 
-def test_nobody_is_trained_on_and_tested(domains: dict[str, Domain]) -> None:
+def test_no_subject_is_in_training_and_test(domains: dict[str, Domain]) -> None:
     for name in ("table1", "table2", "table3"):
-        for cell in plan_of(name).cells:
-            job = cells.Work(cell, 0, BUDGET, domains, False)
-            tested = {item.name for item in job.tested()}
-            for _, train, choose in job.learners():
+        for cell in make_plan(name).cells:
+            job = cells.CellJob(cell, 0, BUDGET, domains, False)
+            tested = {item.name for item in job.test_items()}
+            for _, train, choose in job.training_data():
                 assert not tested & {item.name for item in (*train, *choose)}
 
 
-def test_a_key_depends_on_facts_and_not_on_their_order() -> None:
-    assert key_of({"a": 1, "b": (1, 2)}) == key_of({"b": [1, 2], "a": 1})
-    assert key_of({"a": 1}) != key_of({"a": 2})
+def test_a_key_does_not_depend_on_the_order() -> None:
+    assert hash_key({"a": 1, "b": (1, 2)}) == hash_key({"b": [1, 2], "a": 1})
+    assert hash_key({"a": 1}) != hash_key({"a": 2})
 
 
-def test_sources_without_a_long_enough_stretch_are_refused(domains: dict[str, Domain]) -> None:
+def test_too_short_recordings_are_refused(domains: dict[str, Domain]) -> None:
     from phase_rppg.reproduce.domains import ItemSource
 
     with pytest.raises(InputError, match="200 frames in a row"):
         ItemSource(domains["pure"].items, 200)
+
+
+def test_the_toolbox_convention_uses_the_variant_of_a_method(
+    domains: dict[str, Domain], tmp_path: Path
+) -> None:
+    def rates(name: str) -> list[Any]:
+        rules = conventions.get(name)
+        plan = make_plan("table1", ["chrom", "2sr"])
+        done = run(plan, BUDGET, domains, Store(tmp_path), [0], convention=rules)
+        if rules.toolbox_methods:
+            assert "rPPG-Toolbox has no such method" in done.failed["2sr", "pure"]
+        (result,) = done.results["chrom", "pure"]
+        assert result["convention"] == name
+        return [recording["whole"][name]["snr_db"] for recording in result["recordings"]]
+
+    assert rates("ours") != rates("toolbox") != rates("release")
+
+
+def test_results_of_two_conventions_are_not_put_into_one_table(
+    domains: dict[str, Domain], tmp_path: Path
+) -> None:
+    plan = make_plan("table1", ["pos"])
+    ours = run(plan, BUDGET, domains, Store(tmp_path), [0])
+    theirs = run(plan, BUDGET, domains, Store(tmp_path), [0], convention=conventions.TOOLBOX)
+    (result,) = ours.results["pos", "pure"]
+    with pytest.raises(
+        InputError, match=r"mixed conventions in one table: this table \(toolbox\), pos → pure \(ours\)"
+    ):
+        theirs.add(("pos", "pure"), result)
+    assert ours.results["pos", "pure"][0]["key"] != theirs.results["pos", "pure"][0]["key"]
+
+
+def test_the_outcome_names_the_subjects_of_every_protocol(domains: dict[str, Domain], tmp_path: Path) -> None:
+    done = go(domains, tmp_path)
+    assert done.splits["train on pure, test on pure"] == {
+        "train": ["pure/s0"], "validate": [], "test": ["pure/s1"],
+    }  # fmt: skip
+    assert done.splits["test on ubfc_rppg"] == {"test": ["ubfc_rppg/s1"]}

@@ -1,4 +1,4 @@
-"""Domains of tiny flat faces that beat, without any file."""
+"""Small domains of uniform images with a pulse, in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FRAMES, SIDE = 96, 32
 
 
 class Faces:
-    """Clips whose green channel beats."""
+    """Clips with a pulse in the green channel."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -1,4 +1,4 @@
-"""One clock for all: ticks by timestamps, blended between frames, bounded in memory."""
+"""The uniform clock: ticks from timestamps, interpolation between frames, bounded memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from phase_rppg.signal.constants import MAX_GAP_S
     fps=st.sampled_from([10.0, 29.97, 30.0]),
     start_s=st.floats(-5, 1e5),
 )
-def test_a_straight_line_stays_straight_on_any_clock(gaps: list[float], fps: float, start_s: float) -> None:
-    """A value that grows with time is found at every tick, whatever the frame times are."""
+def test_linear_values_are_interpolated_exactly(gaps: list[float], fps: float, start_s: float) -> None:
+    """A value that is linear in time is exact at every tick, whatever the frame times are."""
     times = start_s + np.cumsum([0.0, *gaps])
     clock = Clock(fps, 10.0)
     history = History(1, 10_000, 0)
@@ -26,7 +26,7 @@ def test_a_straight_line_stays_straight_on_any_clock(gaps: list[float], fps: flo
     for t_s in times:
         step = clock.advance(float(t_s))
         assert step.first == history.stop
-        history.append((before + step.shares * (t_s - before))[:, None], step.seen)
+        history.append((before + step.weights * (t_s - before))[:, None], step.seen)
         before = t_s
     rows, seen = history.window(0, clock.count)
     assert seen.all()
@@ -34,21 +34,21 @@ def test_a_straight_line_stays_straight_on_any_clock(gaps: list[float], fps: flo
     assert clock.count == int(np.floor((times[-1] - times[0]) * fps + 1e-6)) + 1
 
 
-def test_a_long_pause_is_not_blended_across() -> None:
+def test_a_long_pause_is_not_interpolated() -> None:
     clock = Clock(30.0, 10.0)
     clock.advance(0.0)
     assert clock.advance(MAX_GAP_S).seen
     assert not clock.advance(2.5).seen
 
 
-def test_the_pace_is_counted_from_frames() -> None:
+def test_the_frame_timing_is_that_of_the_frames() -> None:
     clock = Clock(30.0, 100.0)
     for t_s in [*np.arange(0, 5, 1 / 24), *np.arange(6, 10, 1 / 24)]:
         clock.advance(float(t_s))
-    fps, max_gap_s = clock.pace(0.0, 10.0)
+    fps, max_gap_s = clock.frame_timing(0.0, 10.0)
     assert fps == pytest.approx(216 / 10, abs=0.2)
     assert max_gap_s == pytest.approx(1.0, abs=0.06)
-    assert clock.pace(20.0, 30.0) == (0.0, 10.0)
+    assert clock.frame_timing(20.0, 30.0) == (0.0, 10.0)
 
 
 @settings(max_examples=20, deadline=None)
@@ -68,14 +68,14 @@ def test_a_history_holds_exactly_the_last_ticks(counts: list[int], keep: int) ->
     assert np.array_equal(rows[3:], everything[first - 5 :])
 
 
-def test_what_was_not_the_face_is_forgotten() -> None:
+def test_ticks_after_the_loss_of_a_face_become_invalid() -> None:
     history = History(1, 100, 0)
     history.append(np.ones((20, 1)), True)
-    history.forget_after(11)
+    history.invalidate_after(11)
     assert np.array_equal(history.window(0, 20)[1], np.arange(20) <= 11)
 
 
-def test_values_add_up_where_they_are_held() -> None:
+def test_values_are_added_to_the_ticks_that_are_held() -> None:
     history = History(2, 10, 0)
     history.append(np.zeros((25, 2)), True)
     history.add(12, np.arange(8.0), 1)

@@ -1,4 +1,4 @@
-"""A session measures what is drawn: the right rate, for the right face, at the right time."""
+"""A session measures drawn faces: the right rate, for the right face, at the right time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_drawn_pulse_is_measured(detector: Detector, portrait_frames: list[Fra
     assert quality.amplitude == pytest.approx(0.01, rel=0.3)
 
 
-def test_the_pieces_of_the_wave_join_and_point_up_with_the_blood(
+def test_the_pieces_of_the_wave_join_and_rise_with_the_blood_volume(
     detector: Detector, portrait_frames: list[Frame]
 ) -> None:
     result = measure(Held(portrait_frames), UNGATED, detector=detector)
@@ -94,22 +94,20 @@ def test_live_and_offline_give_the_same_numbers(detector: Detector, portrait_fra
     assert np.array_equal(face.wave.values, wave.astype(np.float32))
 
 
-def test_the_past_does_not_change_when_more_frames_come(
-    detector: Detector, portrait_frames: list[Frame]
-) -> None:
+def test_later_frames_do_not_change_earlier_windows(detector: Detector, portrait_frames: list[Frame]) -> None:
     short = windows(run(Session(UNGATED, detector), portrait_frames[:315]))
     assert short == windows(run(Session(UNGATED, detector), portrait_frames))[: len(short)]
 
 
-def test_the_time_around_a_window_speaks_for_its_rate(detector: Detector) -> None:
-    """A heart at 72 after six seconds of a green lamp at another pace."""
+def test_the_context_of_a_window_helps_to_find_its_rate(detector: Detector) -> None:
+    """A pulse at 72 bpm, disturbed for six seconds by green light of another frequency."""
     frames = list(Film((Actor(still(100, 80), width=80),), clock(22), **SMALL).frames())
     for frame in frames[:180]:
         frame.rgb[:] = np.clip(frame.rgb * (1 + 0.015 * np.sin(2 * np.pi * 1.85 * frame.t_s) * GREEN), 0, 255)
     at_once = run(Session(UNGATED, detector), frames)
     session = Session(replace(UNGATED, context_s=10.0), detector)
     early = [event for frame in frames[:595] for event in session.push(frame)]
-    assert not windows(early)  # it ends at 10 s and waits for the next ten
+    assert not windows(early)  # the first window ends at 10 s and waits for ten more seconds
     late = early + [event for frame in frames[595:] for event in session.push(frame)] + session.finish()
     assert [w.end_s for w in windows(late)] == [w.end_s for w in windows(at_once)]
     assert abs(rates(at_once)[0] - 72) > 10
@@ -120,8 +118,8 @@ def test_the_time_around_a_window_speaks_for_its_rate(detector: Detector) -> Non
     assert np.array_equal(*waves)
 
 
-def test_a_face_that_leaves_for_good_keeps_the_windows_that_waited(detector: Detector) -> None:
-    """All that is said of it without waiting is said with it, in the same order."""
+def test_windows_that_wait_for_context_are_reported_when_the_face_ends(detector: Detector) -> None:
+    """The events are those of a session without context, in the same order."""
     film = Film((Actor(lambda t: (100, 80) if t < 12.5 else None, width=80),), clock(34), **SMALL)
     frames = list(film.frames())
     at_once = run(Session(UNGATED, detector), frames)
@@ -132,7 +130,7 @@ def test_a_face_that_leaves_for_good_keeps_the_windows_that_waited(detector: Det
     assert [w.end_s for w in windows(late)] == [w.end_s for w in windows(at_once)]
 
 
-def test_a_video_without_more_of_the_face_is_read_as_by_a_camera(
+def test_a_video_of_one_window_is_read_as_without_context(
     detector: Detector, portrait_frames: list[Frame]
 ) -> None:
     ten = portrait_frames[:300]
@@ -141,7 +139,7 @@ def test_a_video_without_more_of_the_face_is_read_as_by_a_camera(
 
 
 @pytest.mark.parametrize("bpm", [50.0, 110.0])
-def test_uneven_times_do_not_bend_the_rate(detector: Detector, bpm: float) -> None:
+def test_irregular_timestamps_do_not_change_the_rate(detector: Detector, bpm: float) -> None:
     steps = np.random.default_rng(1).uniform(0.02, 0.06, 260)
     film = Film((Actor(still(100, 80), 80, bpm),), tuple(100 + np.cumsum(steps)), **SMALL)
     found = rates(run(Session(UNGATED, detector), list(film.frames())))
@@ -159,7 +157,7 @@ def test_two_people_have_two_rates(detector: Detector) -> None:
     assert len(only.faces) == 1
 
 
-def test_a_face_that_leaves_is_lost_and_comes_back_as_itself(detector: Detector) -> None:
+def test_a_face_that_leaves_and_returns_keeps_its_id(detector: Detector) -> None:
     def place(t: float) -> tuple[float, float] | None:
         return None if 6 <= t < 9 else (100, 80)
 
@@ -192,7 +190,7 @@ def test_crossing_faces_are_never_spliced(detector: Detector) -> None:
     assert after.isdisjoint(before)
 
 
-def test_nobody_there_is_said_so(detector: Detector) -> None:
+def test_a_video_without_a_face_has_that_reason(detector: Detector) -> None:
     result = measure(Film((), clock(2, 10), **SMALL), detector=detector)
     assert result.faces == ()
     assert result.reason is Reason.NO_FACE
@@ -215,14 +213,14 @@ def test_almost_no_frames_are_too_short(detector: Detector, portrait_frames: lis
     ],
     ids=["short", "slow", "grey", "dark"],
 )
-def test_unfit_videos_get_their_reason(detector: Detector, reason: Reason, film: Film) -> None:
+def test_unsuitable_videos_get_their_reason(detector: Detector, reason: Reason, film: Film) -> None:
     eager = Detector(min_score=0.4) if reason is Reason.TOO_DARK else detector
     (face,) = measure(film, detector=eager).faces
     assert isinstance(face.summary, NoReading)
     assert face.summary.reason is reason
 
 
-def test_frames_that_go_back_in_time_are_left_out(detector: Detector, portrait_frames: list[Frame]) -> None:
+def test_frames_that_go_back_in_time_are_skipped(detector: Detector, portrait_frames: list[Frame]) -> None:
     disturbed = [f for frame in portrait_frames for f in (frame, Frame(frame.rgb, frame.t_s - 0.5))]
     result = measure(Held(disturbed), UNGATED, detector=detector)
     assert (
@@ -231,7 +229,7 @@ def test_frames_that_go_back_in_time_are_left_out(detector: Detector, portrait_f
     assert any("360 frames" in warning for warning in result.warnings)
 
 
-def test_a_new_picture_size_or_a_very_long_pause_starts_anew(
+def test_a_new_frame_size_or_a_very_long_pause_begins_a_new_segment(
     detector: Detector, portrait_frames: list[Frame]
 ) -> None:
     session = Session(UNGATED, detector)
@@ -268,7 +266,7 @@ def test_memory_does_not_grow(detector: Detector, portrait_frames: list[Frame]) 
     ],
     ids=["time", "dtype", "shape"],
 )
-def test_what_is_no_frame_is_refused(detector: Detector, frame: Frame) -> None:
+def test_an_invalid_frame_is_refused(detector: Detector, frame: Frame) -> None:
     with pytest.raises(ArgumentError):
         Session(UNGATED, detector).push(frame)
 
@@ -276,7 +274,7 @@ def test_what_is_no_frame_is_refused(detector: Detector, frame: Frame) -> None:
 @pytest.mark.parametrize(
     "change", [{"window_s": 1}, {"window_s": float("nan")}, {"step_s": 0}, {"step_s": 11}, {"faces": "some"}]
 )
-def test_impossible_settings_are_refused(change: dict[str, object]) -> None:
+def test_invalid_settings_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ArgumentError, match="accepted"):
         SessionConfig(**change)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="did you mean 'pos'"):
@@ -291,7 +289,7 @@ def test_every_method_runs(detector: Detector, portrait_frames: list[Frame]) -> 
 
 
 class EchoModel:
-    """A network that answers with the mean green of the picture `delay_frames` ago."""
+    """A network that outputs the negative mean green of the crop `delay_frames` ago."""
 
     name, fps, size = "echo", 30.0, 24
 
@@ -320,31 +318,31 @@ def test_a_delayed_network_is_shifted_back(detector: Detector, portrait_frames: 
     np.testing.assert_allclose(waves[0], waves[1], atol=1e-5)
 
 
-class Deaf(EchoModel):
-    """A network that sees nothing: noise, whatever the picture."""
+class NoiseModel(EchoModel):
+    """A network that outputs noise whatever the crop."""
 
     def __init__(self, noise: float = 1.0) -> None:
         super().__init__(0)
         self.noise, self.rng = noise, np.random.default_rng(3)
 
-    def fresh(self) -> Deaf:
-        return Deaf(self.noise)
+    def fresh(self) -> NoiseModel:
+        return NoiseModel(self.noise)
 
     def step(self, crops: ByteArray) -> FloatArray:
         return self.rng.normal(0, self.noise, len(crops))
 
 
-def test_the_second_method_leads_a_network_that_sees_nothing(
+def test_the_second_method_gives_the_rate_if_the_network_outputs_noise(
     detector: Detector, portrait_frames: list[Frame]
 ) -> None:
-    config = SessionConfig(model=Deaf(), gated=False)
-    heard = windows(run(Session(config, detector), portrait_frames))
+    config = SessionConfig(model=NoiseModel(), gated=False)
+    together = windows(run(Session(config, detector), portrait_frames))
     alone = windows(run(Session(replace(config, second=None), detector), portrait_frames))
-    assert max(abs(w.peak.bpm - 72) for w in heard if w.peak) < 7  # near its path
+    assert max(abs(w.peak.bpm - 72) for w in together if w.peak) < 7
     assert max(abs(w.peak.bpm - 72) for w in alone if w.peak) > 7
 
 
-def test_the_number_is_of_both_waves(detector: Detector, portrait_frames: list[Frame]) -> None:
+def test_the_rate_lies_between_those_of_both_waves(detector: Detector, portrait_frames: list[Frame]) -> None:
     both = SessionConfig(model=EchoModel(0), gated=False)
     found = [
         windows(run(Session(config, detector), portrait_frames))
@@ -356,12 +354,12 @@ def test_the_number_is_of_both_waves(detector: Detector, portrait_frames: list[F
         assert min(each) - 1e-6 <= together <= max(each) + 1e-6
 
 
-def test_only_a_method_that_reads_colours_can_read_along() -> None:
+def test_the_second_method_must_use_the_mean_colour() -> None:
     with pytest.raises(ArgumentError, match="second"):
         SessionConfig(model=EchoModel(0), second="2sr")
 
 
-def test_a_network_starts_afresh_after_an_absence(detector: Detector, portrait_frames: list[Frame]) -> None:
+def test_a_network_restarts_after_a_pause(detector: Detector, portrait_frames: list[Frame]) -> None:
     gap = portrait_frames[:60] + [Frame(f.rgb, f.t_s + 3) for f in portrait_frames[60:150]]
     config = SessionConfig(model=EchoModel(5), gated=False)
     (face,) = measure(Held(gap), config, detector=detector).faces

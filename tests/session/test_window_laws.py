@@ -1,4 +1,4 @@
-"""Laws of one window: which waves decide its rate, its support, and how much its surroundings count."""
+"""The rate of a window combines both waves; its support is that of the network; its context has a weight."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_rate_is_the_inverse_variance_mean_of_network_and_second_method() ->
 
 
 def test_support_is_that_of_the_network_alone() -> None:
-    """A network that answers noise does not support the rate that only the second method shows."""
+    """A network that outputs noise does not support a rate that only the second method shows."""
     both = SessionConfig(model=ScriptedModel(noise_at), gated=False)
     skin = frames(T_S, 0.01 * tone(T_S, 74))
     window = first_window(both, skin)
@@ -62,12 +62,12 @@ def rate_in_context(own: FloatArray, context: FloatArray) -> float:
     return peak.bpm
 
 
-def test_a_clear_line_of_the_window_outweighs_a_stronger_context() -> None:
+def test_a_clear_peak_of_the_window_outweighs_a_stronger_context() -> None:
     t_s = seconds(20)
     assert rate_in_context(tone(t_s, 110), 1.5 * tone(t_s, 72)) == pytest.approx(110, abs=1)
 
 
-def test_the_context_decides_between_two_lines_of_the_window() -> None:
+def test_the_context_decides_between_two_peaks_of_the_window() -> None:
     t_s = seconds(20)
     own = tone(t_s, 110) + 0.7 * tone(t_s, 72)
     assert rate_in_context(own, 1.5 * tone(t_s, 72)) == pytest.approx(72, abs=1)

@@ -1,4 +1,4 @@
-"""Laws of the timing of beats: its noise is what the formula says, and no variability is made of it."""
+"""The timing error of beats follows the formula, and no variability is reported from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def noisy(wave: Waveform, level: float, rng: np.random.Generator, slope: float =
 
 @pytest.mark.parametrize("bpm", [55.0, 72.0, 110.0])
 @pytest.mark.parametrize("level", [0.05, 0.1])
-def test_the_jitter_is_what_noise_does_to_the_beats(bpm: float, level: float) -> None:
+def test_the_jitter_equals_the_spread_of_beats_in_noise(bpm: float, level: float) -> None:
     rng = np.random.default_rng(0)
     true_s, said_s = [], []
     for _ in range(8):
@@ -42,11 +42,11 @@ def test_the_jitter_is_what_noise_does_to_the_beats(bpm: float, level: float) ->
         true_s.append(np.abs(away_s).min(1))
         said_s.append(beat_jitter_s(found, disturbed))
     spread_s = 1.4826 * float(np.median(np.concatenate(true_s)))
-    assert 0.9 < float(np.median(said_s)) / spread_s < 1.4  # rather too much than too little
+    assert 0.9 < float(np.median(said_s)) / spread_s < 1.4  # an overestimate is preferred
 
 
-def test_variability_that_is_given_is_not_made_of_noise() -> None:
-    """Of hearts and noise of all kinds, what is shown is right; most of what is clear is shown."""
+def test_reported_variability_is_not_noise() -> None:
+    """For many rates and noise levels, reported values are right, and most clear ones are reported."""
     rng = np.random.default_rng(1)
     by_noise: dict[str, list[float]] = {"rmssd_ms": [], "sdnn_ms": []}
     by_heart: dict[str, list[float]] = {"rmssd_ms": [], "sdnn_ms": []}
@@ -75,7 +75,7 @@ def test_variability_that_is_given_is_not_made_of_noise() -> None:
         assert np.percentile(ratios, 95) < 1.25
         assert np.median(by_heart[name]) == pytest.approx(1, abs=0.1)
     assert np.mean(clear) > 0.6
-    assert np.percentile(unlimited, 90) > 2  # what the limit is for
+    assert np.percentile(unlimited, 90) > 2  # the error without the limit
 
 
 def test_noise_alone_has_no_variability() -> None:
@@ -88,7 +88,7 @@ def test_noise_alone_has_no_variability() -> None:
         assert found is None or (found.rmssd_ms, found.sdnn_ms, found.pnn50) == (None, None, None)
 
 
-def test_where_nothing_was_seen_nothing_is_known() -> None:
+def test_the_jitter_of_invalid_samples_is_infinite() -> None:
     wave, beats_s = heart(np.random.default_rng(3), 30.0)
     unseen = Waveform(wave.values, FPS, 0.0, np.zeros(len(wave.values), bool))
     assert beat_jitter_s(unseen, beats_s) == math.inf

@@ -1,4 +1,4 @@
-"""Laws of quality: amplitude is AC/DC, a line that the background shows too is recognised."""
+"""Quality features: amplitude is AC/DC, and a line shared with the background is recognised."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def test_snr_is_high_for_a_line_and_low_for_noise() -> None:
     assert np.isfinite(quality.snr_db(0 * LINE, 72, 30))
 
 
-def test_a_shared_line_is_seen_and_noise_is_not() -> None:
+def test_a_shared_line_is_recognised_and_noise_is_not() -> None:
     assert quality.shared_line(LINE + 0.1 * NOISE, 30, 72) > 0.9
     assert quality.shared_line(NOISE, 30, 72) < 0.3
     assert quality.shared_line(0 * LINE + 50, 30, 72) == 0
     assert quality.shared_line(np.stack([NOISE, LINE], 1), 30, 72) > 0.9
 
 
-def test_a_shared_line_too_weak_to_matter_counts_for_little() -> None:
+def test_a_weak_shared_line_has_a_low_strength() -> None:
     assert quality.shared_line(0.01 * LINE, 30, 72, full_scale=1.0) < 0.02
     assert quality.shared_line(LINE, 30, 72, full_scale=1.0) > 0.9
 
 
-def test_a_flickering_lamp_that_also_drifts_is_still_a_flickering_lamp() -> None:
+def test_flicker_is_recognised_in_drifting_light() -> None:
     drift = 3 * np.sin(2 * np.pi * 0.7 * np.arange(len(LINE)) / 30)
     assert quality.shared_line(LINE + drift + 0.1 * NOISE, 30, 110) < 0.1
     assert quality.shared_line(LINE + drift + 0.1 * NOISE, 30, 72, full_scale=1.0) > 0.8
@@ -54,7 +54,7 @@ def coloured(red: float, green: float, blue: float, noise: float = 0.0, level: f
     return RgbTrace(values, 30, 0, np.ones(300, bool))
 
 
-def test_a_line_is_visible_as_far_as_it_stands_out_of_the_noise() -> None:
+def test_visibility_is_the_contrast_of_a_line_to_the_noise() -> None:
     strengths = (0.0, 0.002, 0.005, 0.02)
     seen = [quality.visible_db(coloured(0, amplitude, 0, noise=0.005), 72) for amplitude in strengths]
     assert seen == sorted(seen)
@@ -64,7 +64,7 @@ def test_a_line_is_visible_as_far_as_it_stands_out_of_the_noise() -> None:
     assert quality.visible_db(RgbTrace(np.zeros((300, 3)), 30, 0, np.zeros(300, bool)), 72) == 0
 
 
-def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
+def test_flicker_is_coherent_with_the_background_and_a_pulse_is_not() -> None:
     skin = coloured(0.004, 0.01, 0.007, noise=0.001)
     background_coherence, quiet = coloured(0.01, 0.01, 0.01, level=60), coloured(0, 0, 0, noise=0.001)
     assert quality.background_coherence(background_coherence, background_coherence, 72) == pytest.approx(
@@ -77,7 +77,7 @@ def test_a_lamp_lights_skin_and_wall_alike_and_blood_only_the_skin() -> None:
     assert quality.background_coherence(coloured(0, 0, 0), coloured(0, 0, 0), 72) == 0
 
 
-def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
+def test_background_out_of_phase_with_the_skin_is_not_coherent() -> None:
     skin = coloured(0.004, 0.01, 0.007)
     late = RgbTrace(
         np.roll(coloured(0.01, 0.01, 0.01).values, round(30 * 60 / 72 / 4), axis=0), 30, 0, skin.valid
@@ -88,12 +88,12 @@ def test_a_rhythm_of_the_wall_that_is_out_of_step_is_no_lamp() -> None:
     assert quality.in_phase(skin, coloured(0, 0, 0), 72) == 0
 
 
-def test_blood_takes_little_red_and_a_lamp_takes_all_colours() -> None:
-    assert quality.red(coloured(0.004, 0.01, 0.007), 72) == pytest.approx(0.4, abs=0.01)
-    assert quality.red(coloured(0.01, 0.01, 0.01), 72) == pytest.approx(1, abs=0.01)
-    assert quality.red(coloured(0.01, 1e-5, 0), 72) == 2
-    assert quality.red(coloured(-0.01, 0.01, 0), 72) == pytest.approx(-1, abs=0.01)
-    assert quality.red(coloured(0, 0, 0, level=0.0), 72) == 1
+def test_red_over_green_separates_blood_from_light() -> None:
+    assert quality.red_green_ratio(coloured(0.004, 0.01, 0.007), 72) == pytest.approx(0.4, abs=0.01)
+    assert quality.red_green_ratio(coloured(0.01, 0.01, 0.01), 72) == pytest.approx(1, abs=0.01)
+    assert quality.red_green_ratio(coloured(0.01, 1e-5, 0), 72) == 2
+    assert quality.red_green_ratio(coloured(-0.01, 0.01, 0), 72) == pytest.approx(-1, abs=0.01)
+    assert quality.red_green_ratio(coloured(0, 0, 0, level=0.0), 72) == 1
 
 
 def test_grey_has_no_colour() -> None:

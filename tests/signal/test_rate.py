@@ -1,4 +1,4 @@
-"""Laws of the rate: a clean tone is true within 0.1 bpm at any length, phase, drift and clock."""
+"""The rate of a noise-free sine is within 0.1 bpm for any length, phase, trend and frame rate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tone(
     fps=st.sampled_from([15.0, 25.0, 29.97, 60.0]),
     harmonic=st.floats(0, 0.5),
 )
-def test_a_clean_tone_is_true_within_a_tenth(
+def test_the_rate_of_a_sine_is_within_a_tenth(
     bpm: float, seconds: float, phase: float, fps: float, harmonic: float
 ) -> None:
     x = tone(bpm, seconds, fps, phase, harmonic)
@@ -58,7 +58,7 @@ def pulse(bpm: float, harmonic: float, off: float = 0.0, phase: float = 0.0) -> 
 
 
 @pytest.mark.parametrize("phase", [0.0, 1.0, 4.0])
-def test_a_harmonic_speaks_for_its_line_if_it_is_in_step(phase: float) -> None:
+def test_a_harmonic_with_the_phase_of_a_pulse_supports_its_fundamental(phase: float) -> None:
     slow = pulse(54, 1.0, phase=phase)
     assert rate.spectral_bpm(slow, 30) == pytest.approx(54, abs=0.5)
     assert rate.spectral_bpm(-slow, 30) == pytest.approx(108, abs=0.5)  # upside down: not a pulse of 54
@@ -92,7 +92,7 @@ def test_noise_lowers_the_snr_and_widens_the_rate() -> None:
 @pytest.mark.parametrize(
     "x", [np.zeros(300), np.full(300, 137.2), np.linspace(0, 9, 300), np.zeros(0), np.ones(1)]
 )
-def test_nothing_has_no_rate(x: np.ndarray) -> None:
+def test_a_flat_signal_has_no_rate(x: np.ndarray) -> None:
     assert rate.spectral_peak(x, 30.0) is None
     with pytest.raises(ArgumentError):
         rate.spectral_bpm(x, 30.0)
@@ -102,7 +102,7 @@ def test_two_cycles_are_no_rate() -> None:
     assert rate.spectral_peak(tone(60, 2), 30.0) is None
 
 
-def test_the_field_convention_snaps_to_its_bins() -> None:
+def test_the_toolbox_rate_is_a_multiple_of_its_bin_width() -> None:
     x = tone(71, 10)
     found = rate.toolbox_bpm(x, 30)
     bin_bpm = 60 * 30 / 512
@@ -114,7 +114,7 @@ def test_the_field_convention_snaps_to_its_bins() -> None:
 
 
 @pytest.mark.parametrize("bpm", [48.0, 75.0, 120.0, 170.0])
-def test_beats_are_found_where_they_are(bpm: float) -> None:
+def test_beats_are_at_the_true_times(bpm: float) -> None:
     fps = 30.0
     truth_s = 10.0 + np.arange(0.3, 20, 60 / bpm)
     t = 10.0 + np.arange(int(20 * fps)) / fps
@@ -127,7 +127,7 @@ def test_beats_are_found_where_they_are(bpm: float) -> None:
     assert rate.beat_bpm(beats_s) == pytest.approx(bpm, abs=0.5)
 
 
-def test_no_beats_in_invalid_stretches() -> None:
+def test_no_beats_at_invalid_samples() -> None:
     x = tone(60, 20)
     valid = np.ones(600, bool)
     valid[200:300] = False
@@ -136,7 +136,7 @@ def test_no_beats_in_invalid_stretches() -> None:
     assert len(beats_s) >= 15
 
 
-def test_several_peaks_of_one_heart_are_averaged_by_how_sharp_they_are() -> None:
+def test_peaks_of_one_heart_are_averaged_with_inverse_variance_weights() -> None:
     sharp, blunt = rate.Peak(70.0, 0.5, 3.0, 0.5), rate.Peak(75.0, 0.4, 1.0, 1.0)
     assert rate.joint_bpm([sharp]) == 70.0
     assert rate.joint_bpm([sharp, blunt]) == pytest.approx((4 * 70 + 75) / 5)

@@ -7,7 +7,7 @@ import pytest
 from scipy import signal
 
 from phase_rppg.errors import ArgumentError
-from phase_rppg.signal import rate
+from phase_rppg.signal import filters, rate
 from phase_rppg.types import Waveform
 
 FPS = 30.0
@@ -115,6 +115,21 @@ def test_a_phasor_is_the_spectrum_at_one_rate_with_the_phase_of_the_first_sample
     assert rate.phasor(x, FPS, 81, np.zeros(len(x), bool)) == 0
 
 
+def test_the_evidence_of_each_frequency_does_not_depend_on_the_others() -> None:
+    spec = rate.spectrum(tone(72, 20) + 0.4 * tone(144, 20, phase=1.0), FPS)
+    hz = np.linspace(0.7, 3.2, 24)
+    each = [float(spec.evidence(np.asarray(one))) for one in hz]
+    np.testing.assert_allclose(spec.evidence(hz), each)
+    np.testing.assert_allclose(spec.evidence(hz.reshape(2, 3, 4)), np.reshape(each, (2, 3, 4)))
+
+
+def test_a_harmonic_beyond_the_spectrum_counts_as_zero() -> None:
+    """Without a harmonic the best match of the pulse's shape is the tone alone."""
+    spec = rate.spectrum(tone(90, 20, fps=5.0), 5.0)
+    expected = rate.prior(np.array([1.5])) * spec.at(1.5) / (1 + rate.SHAPE_RATIO**2)
+    assert float(spec.evidence(np.array([1.5]))[0]) == pytest.approx(float(expected[0]), rel=0.02)
+
+
 # ---- peak --------------------------------------------------------------------------------------------------
 
 
@@ -127,6 +142,65 @@ def test_sigma_is_the_spread_of_the_rate_over_many_noises(noise: float) -> None:
     ]
     spread = np.std([peak.bpm - 72 for peak in peaks])
     assert np.mean([peak.sigma_bpm for peak in peaks]) == pytest.approx(spread, rel=0.15)
+
+
+def explained(x: np.ndarray, hz: float) -> float:
+    """Share of the Hann-weighted energy that a straight drift, a tone and its harmonic explain."""
+    t_s = np.arange(len(x)) / FPS
+    root = np.sin(np.pi * (np.arange(len(x)) + 0.5) / len(x))
+    angles = 2 * np.pi * np.outer(t_s, [hz, 2 * hz])
+    basis = np.column_stack([np.ones(len(x)), t_s, np.cos(angles), np.sin(angles)]) * root[:, None]
+    residual = root * x - basis @ np.linalg.lstsq(basis, root * x, rcond=None)[0]
+    return 1 - float(residual @ residual) / float((root * x) @ (root * x))
+
+
+def test_the_refined_rate_is_a_local_maximum_of_the_explained_energy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        t_s = np.arange(rng.integers(90, 400)) / FPS
+        x = rng.normal(size=len(t_s)) + rng.uniform(0, 0.6) * np.cos(2 * np.pi * rng.uniform(0.7, 3.2) * t_s)
+        if (peak := rate.spectral_peak(x, FPS)) is not None:
+            step_hz = 0.02 * FPS / len(x)
+            best = explained(x, peak.bpm / 60)
+            assert best >= explained(x, peak.bpm / 60 - step_hz)
+            assert best >= explained(x, peak.bpm / 60 + step_hz)
+
+
+@pytest.mark.parametrize("bpm", [100.0, 150.0, 190.0])
+def test_a_harmonic_below_half_the_frame_rate_is_fitted(bpm: float) -> None:
+    """15 fps: the harmonic of 190 bpm lies at 6.3 Hz, below 0.9 of half the frame rate."""
+    x = tone(bpm, 4, fps=15.0, phase=1.0) + 0.4 * tone(2 * bpm, 4, fps=15.0, phase=2 + rate.SHAPE_PHASE)
+    peak = rate.spectral_peak(x, 15.0)
+    assert peak is not None
+    assert peak.bpm == pytest.approx(bpm, abs=1e-3)
+    assert peak.sigma_bpm < 1e-2
+
+
+def test_a_harmonic_above_half_the_frame_rate_is_not_fitted() -> None:
+    """At a third of the frame rate the harmonic is an alias of the tone, which makes the fit ambiguous."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(100):
+        x = tone(120, 20, phase=rng.uniform(0, 6), fps=6.0) + 0.3 * rng.normal(size=120)
+        found.append(rate.spectral_peak(x, 6.0, near_bpm=120.0))
+    peaks = [peak for peak in found if peak is not None]
+    assert len(peaks) == 100
+    spread = np.std([peak.bpm - 120 for peak in peaks])
+    assert np.mean([peak.sigma_bpm for peak in peaks]) == pytest.approx(spread, rel=0.2)
+    assert spread < 0.15
+
+
+def test_sigma_counts_the_degrees_of_freedom_of_a_short_window() -> None:
+    """24 samples and six fitted numbers leave 18 degrees of freedom."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(400):
+        x = tone(72, 4, phase=rng.uniform(0, 6), fps=6.0) + 0.02 * rng.normal(size=24)
+        found.append(rate.spectral_peak(x, 6.0, near_bpm=72.0))
+    peaks = [peak for peak in found if peak is not None]
+    assert len(peaks) == 400
+    spread = np.sqrt(np.mean([(peak.bpm - 72) ** 2 for peak in peaks]))
+    assert np.sqrt(np.mean([peak.sigma_bpm**2 for peak in peaks])) == pytest.approx(spread, rel=0.12)
 
 
 @pytest.mark.parametrize("seconds", [3.0, 10.0])
@@ -195,7 +269,7 @@ def test_a_peak_without_spread_does_not_divide_by_zero() -> None:
 @pytest.mark.parametrize(
     ("values", "fps"), [(np.zeros((300, 2)), 30.0), (np.zeros(300), None), (np.zeros(300), 0.0)]
 )
-def test_what_is_no_signal_is_refused(values: np.ndarray, fps: float | None) -> None:
+def test_invalid_signals_are_refused(values: np.ndarray, fps: float | None) -> None:
     with pytest.raises(ArgumentError):
         rate.spectral_peak(values, fps)
 
@@ -206,12 +280,13 @@ def test_the_tone_at_the_double_rate_is_left_out_where_the_clock_is_too_slow() -
     assert rate.spectral_bpm(x, 7.0) == pytest.approx(170 * 7 / 6, abs=1)
 
 
-# ---- the field's convention --------------------------------------------------------------------------------
+# ---- toolbox convention ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("bpm", [71.0, 72.07])  # 72.07 bpm is an odd bin of 1024
 @pytest.mark.parametrize("count", [300, 512, 513])
-def test_the_toolbox_rate_is_the_formula_on_scipys_filter(count: int) -> None:
-    x = tone(71, 20)[:count] + 0.5 * np.random.default_rng(0).normal(size=count)
+def test_the_toolbox_rate_is_the_formula_on_scipys_filter(count: int, bpm: float) -> None:
+    x = tone(bpm, 20)[:count] + 0.5 * np.random.default_rng(0).normal(size=count)
     d = np.diff(np.eye(count), 2, axis=0)
     flat = x - np.linalg.solve(np.eye(count) + 100.0**2 * d.T @ d, x)
     b, a = signal.butter(1, [0.6 / FPS * 2, 3.3 / FPS * 2], btype="bandpass")
@@ -223,7 +298,7 @@ def test_the_toolbox_rate_is_the_formula_on_scipys_filter(count: int) -> None:
     assert rate.toolbox_bpm(Waveform(x, FPS, 0.0, np.ones(count, bool))) == pytest.approx(expected)
 
 
-def test_the_toolbox_rate_looks_within_its_band_only() -> None:
+def test_the_toolbox_rate_is_within_its_band() -> None:
     x = tone(72, 30) + 3 * tone(150, 30)
     assert rate.toolbox_bpm(x, FPS) == pytest.approx(150, abs=2)
     assert rate.toolbox_bpm(x, FPS, band_hz=(0.6, 2.0)) == pytest.approx(72, abs=2)
@@ -245,6 +320,31 @@ def test_the_beats_of_a_tone_lie_at_its_maxima_between_samples(bpm: float) -> No
     inner = truth_s[(truth_s > 8) & (truth_s < 22)]
     assert np.abs(inner[:, None] - beats_s).min(1).max() < 2e-3
     assert len(beats_s) == pytest.approx(20 * bpm / 60, abs=1)
+
+
+@pytest.mark.parametrize("phase", np.arange(0.3, 6.2, 0.4))
+def test_a_slope_at_an_end_of_the_waveform_is_not_a_beat(phase: float) -> None:
+    """Every beat of a tone lies within a tenth of a period from a maximum, whatever its phase."""
+    beats_s = rate.find_beats(wave(tone(66, 10, phase=phase)), 66.0)
+    turns = 1.1 * beats_s + phase / (2 * np.pi)
+    np.testing.assert_allclose(turns, np.round(turns), atol=0.1)
+
+
+def test_every_beat_is_a_local_maximum_of_the_filtered_wave() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        hz = rng.uniform(0.8, 2.5)
+        x = tone(60 * hz, 20, fps=8.0) + rng.normal(size=160)
+        filtered = filters.bandpass(x, 8.0, 0.6 * hz, min(2.3 * hz, 3.8), order=2)
+        top = np.flatnonzero((filtered[1:-1] >= filtered[:-2]) & (filtered[1:-1] >= filtered[2:])) + 1
+        beats = 8.0 * rate.find_beats(wave(x, fps=8.0), 60 * hz)
+        assert len(beats) > 0
+        assert np.abs(beats[:, None] - top).min(1).max() <= 0.5 + 1e-9  # a parabola moves it by half a sample
+
+
+def test_three_samples_can_hold_one_beat() -> None:
+    (beat_s,) = rate.find_beats(wave(np.array([-1.0, 2.0, -1.0]), fps=4.0), 60.0)
+    assert beat_s == pytest.approx(0.25, abs=0.01)
 
 
 def test_a_second_wave_within_a_beat_is_no_beat() -> None:
@@ -289,3 +389,15 @@ def test_the_rate_of_beats_is_that_of_their_median_interval() -> None:
     assert rate.beat_bpm(np.array([0.0, 1.0])) is None
     assert rate.beat_bpm(np.array([0.0, 1.0, 1.5])) == pytest.approx(80)
     assert rate.beat_bpm(np.array([0.0, 0.5, 1.0, 3.0])) == pytest.approx(120)
+
+
+def test_alternation_is_high_at_the_double_and_triple_of_a_rate_only() -> None:
+    t_s = np.arange(300) / 30
+    for bpm in (40.0, 43.3, 50.0):
+        phase = 2 * np.pi * bpm / 60 * t_s
+        beats = sum(np.cos(k * phase) / k for k in (1, 2, 3, 4))
+        found = rate.spectrum(beats, 30.0).alternation(np.array([bpm, 2 * bpm, 3 * bpm]) / 60)
+        assert found[0] < 0.1
+        assert found[1] > 0.4
+        assert found[2] > 0.2
+    assert rate.spectrum(np.zeros(300), 30.0).alternation(np.array([1.0, 2.0])) == pytest.approx([0, 0])

@@ -1,6 +1,4 @@
-"""Laws of the path: neighbours carry a lost window, a heart that does change is followed, the past is never
-revised.
-"""
+"""The rate tracker bridges windows without a peak, follows changes, and never revises earlier results."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ def sweep(bpm: np.ndarray) -> np.ndarray:
     return np.cos(angle) + 0.3 * np.cos(2 * angle)
 
 
-def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
+def test_windows_without_a_peak_get_the_rate_of_their_neighbours() -> None:
     rng = np.random.default_rng(3)
     t = np.arange(int(60 * FPS)) / FPS
     x = sweep(np.full(len(t), 75.0)) + 0.5 * rng.normal(size=len(t))
@@ -38,7 +36,7 @@ def test_windows_whose_line_is_lost_are_carried_by_their_neighbours() -> None:
 
 
 @pytest.mark.parametrize("ratio", [2.0, 0.5])
-def test_a_stray_line_at_the_double_or_half_rate_does_not_take_the_path(ratio: float) -> None:
+def test_a_single_peak_at_the_double_or_half_rate_is_rejected(ratio: float) -> None:
     rng = np.random.default_rng(6)
     t = np.arange(int(60 * FPS)) / FPS
     x = sweep(np.full(len(t), 88.0)) + 0.4 * rng.normal(size=len(t))
@@ -68,7 +66,7 @@ def test_the_past_is_never_revised() -> None:
     assert [_causal(first, ends)[i] for i in early] == [_causal(second, ends)[i] for i in early]
 
 
-def test_a_view_counts_as_much_as_its_weight_says() -> None:
+def test_spectra_count_by_their_weights() -> None:
     t = np.arange(int(10 * FPS)) / FPS
     slow, fast = (rate.spectrum(np.cos(2 * np.pi * hz * t), FPS) for hz in (1.2, 2.0))
     for weights, bpm in (([1.0, 0.5], 72), ([0.5, 1.0], 120), ([1.0, 0.0], 72)):
@@ -88,13 +86,13 @@ def test_a_clear_line_is_supported_and_noise_is_not() -> None:
     assert np.mean([w.support for w in _causal(noise, ends)]) < 0.6
 
 
-def _causal(spectra: list[rate.Spectrum], ends: list[float]) -> list[rate_tracking.Tracked]:
+def _causal(spectra: list[rate.Spectrum], ends: list[float]) -> list[rate_tracking.TrackedRate]:
     tracker = rate_tracking.RateTracker()
     return [tracker.update([s], e) for s, e in zip(spectra, ends, strict=True)]
 
 
-def test_two_views_of_one_heart_outvote_what_only_one_of_them_shows() -> None:
-    """Each view has the pulse at 72 and a stronger line of its own; only the pulse is in both."""
+def test_a_rate_in_two_spectra_outweighs_a_stronger_peak_in_one() -> None:
+    """Each spectrum has the pulse at 72 and a stronger peak of its own; only the pulse is in both."""
     rng = np.random.default_rng(4)
     t = np.arange(int(10 * FPS)) / FPS
     views = [

@@ -1,4 +1,4 @@
-"""Laws of the clock: straight lines survive, pauses stay visible, nothing becomes NaN."""
+"""Resampling keeps straight lines, marks gaps as invalid, and returns no NaN."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_straight_line_is_kept_on_any_clock(steps: list[float], fps: float, st
     np.testing.assert_allclose(values[:, 0], 2 * grid_s + 1, atol=1e-4)
 
 
-def test_a_uniform_clock_comes_back_unchanged() -> None:
+def test_uniform_samples_are_unchanged() -> None:
     t_s = np.arange(300) / 30
     x = np.random.default_rng(0).normal(size=300)
     values, _, valid = resample.to_uniform(t_s, x, 30)
@@ -36,7 +36,7 @@ def test_a_uniform_clock_comes_back_unchanged() -> None:
     assert valid.all()
 
 
-def test_a_long_pause_is_invalid_and_a_short_one_is_not() -> None:
+def test_a_long_gap_is_invalid_and_a_short_one_is_not() -> None:
     t_s = np.concatenate([np.arange(0, 2, 0.1), np.arange(2.3, 4, 0.1), np.arange(6, 8, 0.1)])
     values, start_s, valid = resample.to_uniform(t_s, np.ones(len(t_s)), 30, max_gap_s=0.5)
     grid_s = start_s + np.arange(len(values)) / 30
@@ -45,7 +45,7 @@ def test_a_long_pause_is_invalid_and_a_short_one_is_not() -> None:
     assert np.isfinite(values).all()
 
 
-def test_samples_marked_invalid_or_not_finite_are_bridged_not_used() -> None:
+def test_invalid_and_non_finite_samples_are_interpolated() -> None:
     t_s = np.arange(30) / 10
     x = t_s.copy()
     x[10] = np.nan
@@ -55,13 +55,13 @@ def test_samples_marked_invalid_or_not_finite_are_bridged_not_used() -> None:
     assert valid.all()
 
 
-def test_nothing_valid_gives_nothing_valid() -> None:
+def test_invalid_input_gives_invalid_output() -> None:
     values, _, valid = resample.to_uniform(np.arange(5) / 5, np.ones(5), 10, valid=np.zeros(5, bool))
     assert not valid.any()
     assert np.isfinite(values).all()
 
 
 @pytest.mark.parametrize("t_s", [[0, 1, 1], [0, 2, 1], [0, np.nan, 1], []])
-def test_a_clock_that_does_not_rise_is_refused(t_s: list[float]) -> None:
+def test_timestamps_that_do_not_increase_are_refused(t_s: list[float]) -> None:
     with pytest.raises(ArgumentError):
         resample.to_uniform(np.array(t_s), np.zeros(len(t_s)), 30)

@@ -18,8 +18,8 @@ def test_incremental_and_array_form_agree(fps: float) -> None:
     clock, out, seen, before = UniformClock(fps), [], [], values[0]
     for time_s, value in zip(t_s, values, strict=True):
         step = clock.advance(float(time_s))
-        out += list(before + step.shares * (value - before))
-        seen += [step.seen] * len(step.shares)
+        out += list(before + step.weights * (value - before))
+        seen += [step.seen] * len(step.weights)
         before = value
     expected, start_s, valid = resample.to_uniform(t_s, values, fps)
     assert start_s == clock.time_s(0)

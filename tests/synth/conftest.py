@@ -1,4 +1,4 @@
-"""Small, easy worlds that render in a blink."""
+"""Small, easy worlds that render quickly."""
 
 from __future__ import annotations
 

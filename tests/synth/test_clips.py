@@ -1,4 +1,4 @@
-"""Shards: the same whatever the workers and the order, whole or not there, resumable."""
+"""Shards do not depend on workers or order, are written atomically, and can be resumed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_interrupted_run_keeps_its_shards_and_ends_the_same(
 
 
 def test_a_killed_command_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
-    """SIGKILL in the middle of the second shard, then the same command again."""
+    """Kill the command in the second shard, then repeat it."""
     script = (
         "import sys; from phase_rppg.synth import clips; clips.SHARD_CLIPS = 2;"
         "from phase_rppg.cli import run; sys.exit(run(sys.argv[1:]))"
@@ -89,7 +89,7 @@ def test_a_killed_command_goes_on_where_it_was_and_ends_the_same(tmp_path: Path)
     options += ["--codec", "h264"]
 
     def start(out: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", script, "synth", str(out), *options, "--workers", "1"]
+        command = [sys.executable, "-c", script, "synth", "--out", str(out), *options, "--workers", "1"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     killed, whole = tmp_path / "killed", tmp_path / "whole"

@@ -20,7 +20,7 @@ def test_worlds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_clips_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--world", "wall", "--n", "1", "--seconds", "0.5", "--size", "16", "--codec", "raw"]
-    assert run(["synth", str(tmp_path / "out"), *arguments]) == 0
+    assert run(["synth", "--out", str(tmp_path / "out"), *arguments]) == 0
     assert "1 clips" in capsys.readouterr().out
     assert len(Clips(tmp_path / "out")) == 1
 
@@ -28,11 +28,11 @@ def test_clips_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["OUT", "--world", "wold"], 2, "did you mean"),
-        (["OUT", "--as", "ubfc"], 2, "ubfc_rppg"),
-        (["OUT", "--codec", "h265"], 2, "h264"),
-        (["OUT", "--faces", "nowhere", "--n", "1", "--seconds", "0.2"], 4, "nowhere"),
-        ([], 2, "where to write"),
+        (["--out", "OUT", "--world", "wold"], 2, "did you mean"),
+        (["--out", "OUT", "--as", "ubfc"], 2, "ubfc_rppg"),
+        (["--out", "OUT", "--codec", "h265"], 2, "h264"),
+        (["--out", "OUT", "--faces", "nowhere", "--n", "1", "--seconds", "0.2"], 4, "nowhere"),
+        ([], 2, "no output folder given"),
     ],
 )
 def test_wrong_calls_are_explained(

@@ -1,4 +1,4 @@
-"""What was asked for is in the pixels: rate, amplitude, colour, and nothing where nothing beats."""
+"""The pixels show the requested rate, amplitude and colour, and no pulse where none is present."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from phase_rppg.synth import sample
 from phase_rppg.synth.camera import LUT_SIZE, CameraSpec, tone_curve
 from phase_rppg.synth.render import frames
-from phase_rppg.synth.sample import Sample, stage
+from phase_rppg.synth.sample import Sample, draw_scene
 from phase_rppg.synth.world import World, load
 
 FPS = 30.0
 
 
 def skin_trace(one: Sample) -> np.ndarray:
-    """(T,3) mean colour; without living skin, of the middle of the crop."""
+    """Return the mean colour (T,3) of the skin, or of the middle of the crop without perfused skin."""
     mask = one.truth.mask
     if not mask.any():
         mask = np.zeros_like(mask)
@@ -34,7 +34,7 @@ def peak_bpm(wave: np.ndarray) -> float:
 
 
 def pos(trace: np.ndarray) -> np.ndarray:
-    """Wang et al. 2017, in its few lines."""
+    """POS by Wang et al. 2017."""
     window = int(1.6 * FPS)
     out = np.zeros(len(trace))
     for start in range(len(trace) - window + 1):
@@ -46,7 +46,7 @@ def pos(trace: np.ndarray) -> np.ndarray:
 
 
 def chrom(trace: np.ndarray) -> np.ndarray:
-    """De Haan & Jeanne 2013, over the whole clip."""
+    """CHROM by De Haan and Jeanne 2013, over the whole clip."""
     r, g, b = (trace / trace.mean(0)).T
     x, y = 3 * r - 2 * g, 1.5 * r + g - 1.5 * b
     return x - x.std() / y.std() * y
@@ -73,11 +73,11 @@ def test_more_blood_is_darker_and_in_step_with_the_truth(easy: World) -> None:
 @pytest.mark.parametrize("amplitude", [0.01, 0.03])
 def test_amplitudes_in_linear_light_are_what_was_asked(easy: World, amplitude: float) -> None:
     fixed = {"pulse.amplitude": amplitude, "camera.noise": 0.0, "light.second": 0.0, "frame.face_px": 80.0}
-    staged = stage(easy, 2, 0, 1.5, fixed=fixed)
-    actor = staged.scene.actors[0]
+    drawn = draw_scene(easy, 2, 0, 1.5, fixed=fixed)
+    actor = drawn.scene.actors[0]
     everywhere = np.ones_like(actor.figure.perfusion)  # no delays, no gloss, no map of perfusion
     bare = replace(actor.figure, perfusion=everywhere, delay_s=0 * everywhere, gloss=0 * everywhere)
-    scene = replace(staged.scene, actors=(replace(actor, figure=bare),))
+    scene = replace(drawn.scene, actors=(replace(actor, figure=bare),))
     curve = tone_curve(CameraSpec(noise=0.0, skin_level=0.4))
     light = np.arange(LUT_SIZE) / (LUT_SIZE - 1)
     linear_of = np.array(
@@ -93,7 +93,7 @@ def test_amplitudes_in_linear_light_are_what_was_asked(easy: World, amplitude: f
 
 def test_darker_skin_shows_less_pulse(easy: World) -> None:
     shown = [
-        stage(easy, 3, 0, 1.0, fixed={"subject.fitzpatrick": kind}).conditions["amplitude"]
+        draw_scene(easy, 3, 0, 1.0, fixed={"subject.fitzpatrick": kind}).conditions["amplitude"]
         for kind in range(1, 7)
     ]
     assert np.all(np.diff(shown) < 0)
@@ -103,7 +103,7 @@ def test_darker_skin_shows_less_pulse(easy: World) -> None:
     "world", ["photo", "mannequin", "wall", "flicker_photo", "nodding_photo", "no_pulse"]
 )
 def test_no_pulse_worlds_contain_none(world: str) -> None:
-    """The same sample drawn for two heart rates has the same pixels: nothing in it comes from a heart."""
+    """The same sample drawn for two heart rates has equal pixels, which do not depend on the heart."""
     drawn = [
         sample(load(world), 0, 0, seconds=1.5, size=16, fixed={"pulse.bpm": bpm, "frame.face_px": 48.0})
         for bpm in (60.0, 120.0)
@@ -135,7 +135,7 @@ def test_a_pulsing_lamp_lights_the_wall_too() -> None:
 
 
 def test_compression_takes_the_pulse_away(easy: World) -> None:
-    """The amplitude at the known rate falls as the quantiser coarsens."""
+    """The amplitude at the known rate decreases with coarser quantisation."""
     amplitude = []
     for crf in (10.0, 28.0, 44.0):
         fixed = {

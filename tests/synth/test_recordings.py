@@ -1,4 +1,4 @@
-"""Whole recordings: every layout is read back by its own reader, with the pulse where it was put."""
+"""The reader of each layout reads the written recordings back with the correct pulse."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from phase_rppg.datasets import base
 from phase_rppg.errors import UnknownNameError
 from phase_rppg.synth import load
-from phase_rppg.synth.film import film
-from phase_rppg.synth.writers import FilmJob, write_recordings, writer
+from phase_rppg.synth.recording import make_recording
+from phase_rppg.synth.writers import RecordingJob, write_recordings, writer
 from phase_rppg.synth.writers.pure import png
 from phase_rppg.video.decode import ImageSequence
 
@@ -20,20 +20,27 @@ SECONDS = 2.6
 READER = {"video": "folder"}
 
 
-@pytest.mark.parametrize("form", ["video", "ubfc_rppg", "pure", "buaa_mihr", "mmpd"])
-def test_a_reader_finds_what_was_written(form: str, tmp_path: Path) -> None:
-    job = FilmJob(form, str(tmp_path), "studio", SECONDS, height=48, fixed={"codec.name": "mjpeg"})
-    shots = write_recordings(job, 2, per_subject=1, workers=0)
-    recordings = base.load(READER.get(form, form), tmp_path)
-    assert len(recordings) == len(shots) == 2
+@pytest.mark.parametrize("layout", ["video", "ubfc_rppg", "pure", "buaa_mihr", "mmpd"])
+def test_a_reader_finds_what_was_written(layout: str, tmp_path: Path) -> None:
+    job = RecordingJob(layout, str(tmp_path), "studio", SECONDS, height=48, fixed={"codec.name": "mjpeg"})
+    planned = write_recordings(job, 2, per_subject=1, workers=0)
+    recordings = base.load(READER.get(layout, layout), tmp_path)
+    assert len(recordings) == len(planned) == 2
     assert len({recording.subject for recording in recordings}) == 2
-    for shot, recording in zip(shots, recordings, strict=True):
+    for one, recording in zip(planned, recordings, strict=True):
         frames = list(recording.video.frames())
         assert frames[0].rgb.shape == (48, 64, 3)
         assert abs(frames[-1].t_s - SECONDS) < 0.2
-        fixed = {**shot.fixed, **job.fixed}
-        truth = film(
-            load("studio"), 0, shot.index, seconds=SECONDS, height=48, width=64, fixed=fixed, who=shot.subject
+        fixed = {**one.fixed, **job.fixed}
+        truth = make_recording(
+            load("studio"),
+            0,
+            one.index,
+            seconds=SECONDS,
+            height=48,
+            width=64,
+            fixed=fixed,
+            identity=one.subject,
         )
         inside = recording.reference.valid
         t_s = recording.reference.t_s[inside]
@@ -43,7 +50,7 @@ def test_a_reader_finds_what_was_written(form: str, tmp_path: Path) -> None:
 
 
 def test_finished_recordings_are_kept(tmp_path: Path) -> None:
-    job = FilmJob("ubfc_rppg", str(tmp_path), "studio", 0.5, height=48, fixed={"codec.name": "mjpeg"})
+    job = RecordingJob("ubfc_rppg", str(tmp_path), "studio", 0.5, height=48, fixed={"codec.name": "mjpeg"})
     write_recordings(job, 1, workers=0)
     video = tmp_path / "subject1" / "vid.avi"
     before = video.stat().st_mtime_ns
@@ -71,11 +78,11 @@ def test_data_sets_have_the_tasks_of_the_real_ones() -> None:
 def test_people_stay_themselves_between_recordings_but_their_hearts_differ() -> None:
     world = load("motion")
     first, second, other = (
-        film(world, 0, index, seconds=1, height=48, width=64, who=who)
-        for index, who in ((1, 1), (2, 1), (3, 2))
+        make_recording(world, 0, index, seconds=1, height=48, width=64, identity=identity)
+        for index, identity in ((1, 1), (2, 1), (3, 2))
     )
-    faces = [one.staged.scene.actors[0].figure for one in (first, second, other)]
-    colours = [float(one.staged.scene.actors[0].skin.melanin) for one in (first, second, other)]
+    faces = [one.drawn.scene.actors[0].figure for one in (first, second, other)]
+    colours = [float(one.drawn.scene.actors[0].skin.melanin) for one in (first, second, other)]
     assert colours[0] == colours[1] != colours[2]
     assert dict(faces[0].tags) == dict(faces[1].tags)
     t_s = np.arange(0, 0.9, 0.1)
@@ -83,7 +90,7 @@ def test_people_stay_themselves_between_recordings_but_their_hearts_differ() -> 
 
 
 def test_two_people_have_two_pulses(tmp_path: Path) -> None:
-    job = FilmJob(
+    job = RecordingJob(
         "video", str(tmp_path), "studio", 0.6, height=48, fixed={"codec.name": "mjpeg", "frame.people": 2}
     )
     write_recordings(job, 1, workers=0)

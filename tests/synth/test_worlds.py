@@ -1,4 +1,4 @@
-"""Recipes: complete, checked, and refused with a hint when they are wrong."""
+"""Recipes are checked, and errors in them give a hint."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ pytestmark = pytest.mark.smoke
 
 PROMISED = {
     "studio", "motion", "lux", "phone", "webcam", "wild", "street", "faint", "coded",
+    "handheld", "laptop", "talk", "flicker_face",
     "photo", "mannequin", "wall", "flicker_photo", "nodding_photo", "no_pulse",
 }  # fmt: skip
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from phase_rppg import nn
 from phase_rppg.errors import ArgumentError
-from phase_rppg.train import contrast
-from phase_rppg.train.contrast import contrast_loss, normalised_spectrum
+from phase_rppg.train.losses import contrast
+from phase_rppg.train.losses.contrast import contrast_loss, normalised_spectrum
 
 FPS, FRAMES = 30.0, 180
 

@@ -1,4 +1,4 @@
-"""What is learnt from is a pure function of (seed, epoch, index)."""
+"""Training clips are a pure function of (seed, epoch, index)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from phase_rppg.errors import InputError
 from phase_rppg.signal.rate import spectral_bpm
 from phase_rppg.train import augment
-from phase_rppg.train.loader import Plan, TrainingClips, batches, make, starts
+from phase_rppg.train.loader import Plan, TrainingClips, batches, make_clip, starts
 from phase_rppg.train.recipe import Augment
-from phase_rppg.train.sources import Part
+from phase_rppg.train.sources import Subset
 
 from .helpers import FPS, Toy, tiny
 
@@ -76,7 +76,7 @@ def test_time_stretch_changes_the_rate_and_its_label_together() -> None:
     plain = spectral_bpm(source.clip(0)[1].astype(float), FPS)
     for stretch in (0.8, 1.25):
         recipe = tiny(augment={**STILL, "stretch": [stretch, stretch]}, data={"frames": 256})
-        pixels, wave, _ = make(source, 0, recipe, 8, FPS, np.random.default_rng(0))
+        pixels, wave, _ = make_clip(source, 0, recipe, 8, FPS, np.random.default_rng(0))
         assert abs(spectral_bpm(wave.astype(float), FPS) - plain * stretch) < 1
         green = pixels[..., 1].mean((1, 2))
         assert np.corrcoef(green, wave)[0, 1] > 0.98
@@ -89,14 +89,14 @@ def test_a_source_of_another_rate_is_brought_to_the_networks_clock() -> None:
             return pixels[::2], wave[::2], FPS / 2, meta
 
     recipe = tiny(augment=STILL, data={"frames": 150})
-    _, wave, _ = make(Half(1, frames=400), 0, recipe, 8, FPS, np.random.default_rng(0))
+    _, wave, _ = make_clip(Half(1, frames=400), 0, recipe, 8, FPS, np.random.default_rng(0))
     truth = spectral_bpm(Toy(1, frames=400).clip(0)[1].astype(float), FPS)
     assert abs(spectral_bpm(wave.astype(float), FPS) - truth) < 1
 
 
 def test_without_augmentation_the_pixels_are_the_source() -> None:
     source = Toy(1, frames=70, size=8)
-    pixels, wave, _ = make(source, 0, tiny(augment=STILL), 8, FPS, np.random.default_rng(0))
+    pixels, wave, _ = make_clip(source, 0, tiny(augment=STILL), 8, FPS, np.random.default_rng(0))
     original, truth, _, _ = source.clip(0)
     start = next(s for s in range(7) if np.allclose(truth[s : s + 64], wave, atol=1e-6))
     assert np.array_equal(pixels, original[start : start + 64])
@@ -105,14 +105,18 @@ def test_without_augmentation_the_pixels_are_the_source() -> None:
 def test_flip_is_a_mirror_and_noise_has_its_size() -> None:
     pixels = np.full((50, 6, 6, 3), 120, np.float32)
     pixels[:, :, :3] = 60
-    flipped = augment.recolour(pixels, augment.Draw(True, (0, 0, 1, 1), 1.0, np.ones(3), 1.0, 0.0, 0))
+    flipped = augment.recolour(
+        pixels, augment.AugmentParameters(True, (0, 0, 1, 1), 1.0, np.ones(3), 1.0, 0.0, 0)
+    )
     assert np.array_equal(flipped, pixels[:, :, ::-1].astype(np.uint8))
-    noisy = augment.recolour(pixels, augment.Draw(False, (0, 0, 1, 1), 1.0, np.ones(3), 1.0, 3.0, 0))
+    noisy = augment.recolour(
+        pixels, augment.AugmentParameters(False, (0, 0, 1, 1), 1.0, np.ones(3), 1.0, 3.0, 0)
+    )
     assert 2.7 < (noisy - pixels).std() < 3.3
 
 
 def test_the_skin_moves_with_the_picture() -> None:
-    """A mask that is one channel of the picture stays that channel, however the clip is varied."""
+    """A mask equal to one channel of the frame stays equal to it under every augmentation."""
 
     class Marked(Toy):
         def clip(self, index: int) -> tuple:
@@ -123,10 +127,10 @@ def test_the_skin_moves_with_the_picture() -> None:
 
     for flip in (0.0, 1.0):
         recipe = tiny(augment={**STILL, "flip": flip, "shift": 0.1, "scale": [0.7, 0.9]})
-        pixels, _, skin = make(Marked(1), 0, recipe, 8, FPS, np.random.default_rng(1))
+        pixels, _, skin = make_clip(Marked(1), 0, recipe, 8, FPS, np.random.default_rng(1))
         assert np.abs(255 * skin - pixels[0, :, :, 0]).max() < 1.01
         assert (skin[-1, 0] > skin[-1, -1]) == bool(flip)
-    assert not make(Toy(1), 0, tiny(), 8, FPS, np.random.default_rng(0))[2].any()  # nobody knows
+    assert not make_clip(Toy(1), 0, tiny(), 8, FPS, np.random.default_rng(0))[2].any()  # unknown skin
 
 
 @given(st.integers(0, 10_000))
@@ -143,7 +147,7 @@ def test_every_draw_keeps_to_its_limits(seed: int) -> None:
 def test_a_codec_changes_the_pictures_and_nothing_else(size: int) -> None:
     def made(**codec: object) -> tuple[np.ndarray, np.ndarray]:
         recipe = tiny(augment={"stretch": [0.9, 1.1], "noise": 0.0, **codec})
-        return make(Toy(1, size=size), 0, recipe, 8, FPS, np.random.default_rng(5))[:2]
+        return make_clip(Toy(1, size=size), 0, recipe, 8, FPS, np.random.default_rng(5))[:2]
 
     plain, wave = made()
     fine, fine_wave = made(codec=1.0, crf=[8, 8])
@@ -171,18 +175,18 @@ def test_frames_without_a_face_are_left_out() -> None:
             return pixels, wave, fps, {"valid": valid, "name": f"clip {index}"}
 
     recipe = tiny(augment=STILL)
-    _, wave, _ = make(Gaps(2), 0, recipe, 8, FPS, np.random.default_rng(0))
+    _, wave, _ = make_clip(Gaps(2), 0, recipe, 8, FPS, np.random.default_rng(0))
     truth = Toy(2).clip(0)[1]
     assert any(np.allclose(truth[s : s + 64], wave, atol=1e-6) for s in range(40, 57))
     with pytest.raises(InputError, match="clip 1"):
-        make(Gaps(2), 1, recipe, 8, FPS, np.random.default_rng(0))
+        make_clip(Gaps(2), 1, recipe, 8, FPS, np.random.default_rng(0))
     assert list(starts(np.array([1, 1, 0, 1, 1, 1], bool), 2)) == [0, 3, 4]
     assert len(starts(np.ones(3, bool), 5)) == 0
 
 
 def test_a_part_is_a_part() -> None:
-    part = Part(Toy(10), (0.5, 0.8))
+    part = Subset(Toy(10), (0.5, 0.8))
     assert len(part) == 3
     assert np.array_equal(part.clip(0)[1], Toy(10).clip(5)[1])
     with pytest.raises(InputError, match="no clips"):
-        Part(Toy(1), (0.0, 0.5))
+        Subset(Toy(1), (0.0, 0.5))

@@ -1,9 +1,11 @@
-"""A run can be stopped, killed, resumed and shared, and ends at the same weights."""
+"""A run that is interrupted, killed, resumed or distributed ends with the same weights."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -19,10 +21,10 @@ import torch
 
 from phase_rppg import nn
 from phase_rppg.errors import InputError, Interrupted, OutputError, RecipeError, WeightsError
-from phase_rppg.train import checkpoint
-from phase_rppg.train.loop import Event, Run, train
-from phase_rppg.train.recipe import Recipe, from_dict
-from phase_rppg.train.state import learning_rate
+from phase_rppg.train.checkpoint import add_prefix, load_checkpoint, save_checkpoint, strip_prefix
+from phase_rppg.train.loop import Event, train, train_stages
+from phase_rppg.train.recipe import Recipe, Stage, from_dict
+from phase_rppg.train.training_state import learning_rate
 
 from .helpers import Toy, tiny
 
@@ -30,8 +32,11 @@ SOURCES: Any = ([Toy(8)], [Toy(2, seed=1)])
 
 
 def weights(folder: Path) -> str:
-    tensors, _ = checkpoint.load(folder / "last.safetensors")
-    return checkpoint.digest(tensors)
+    """One hash of all tensors of a run, those for resuming included."""
+    saved, total = load_checkpoint(folder / "last.safetensors"), hashlib.sha256()
+    for name, tensor in sorted({**add_prefix("weights", saved.weights), **saved.resume}.items()):
+        total.update(name.encode() + tensor.numpy().tobytes())
+    return total.hexdigest()
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:
@@ -63,7 +68,7 @@ def program(recipe: Recipe, out: Path, *, resume: bool = False, sleep_s: float =
         from phase_rppg.train.loop import train
         from phase_rppg.train.recipe import from_dict
         train(from_dict({recipe.to_dict()!r}), {str(out)!r}, resume={resume},
-              sources=([Toy(8)], [Toy(2, seed=1)]), watch=lambda event: time.sleep({sleep_s}))
+              sources=([Toy(8)], [Toy(2, seed=1)]), on_step=lambda event: time.sleep({sleep_s}))
     """)
 
 
@@ -84,8 +89,8 @@ def test_killed_and_resumed_is_the_same_as_never_killed(tmp_path: Path) -> None:
     time.sleep(0.3)  # into the middle of a later step
     process.kill()
     process.wait()
-    _, facts = checkpoint.load(folder / "last.safetensors")
-    assert 0 < facts["progress"]["step"] < 8
+    saved = load_checkpoint(folder / "last.safetensors")
+    assert 0 < saved.provenance["progress"]["step"] < 8
     train(recipe, folder, resume=True, sources=SOURCES)
     assert weights(folder) == weights(tmp_path / "whole")
     steps = [row["step"] for row in rows_of(folder) if row["loss"]]
@@ -101,7 +106,7 @@ def test_a_signal_saves_and_the_run_goes_on_later(tmp_path: Path, number: signal
     recipe = tiny(watch={"save_every": 100})
     before = signal.getsignal(number)
     with pytest.raises(Interrupted, match="--resume") as stopped:
-        train(recipe, tmp_path / "cut", sources=SOURCES, watch=interrupt)
+        train(recipe, tmp_path / "cut", sources=SOURCES, on_step=interrupt)
     assert stopped.value.exit_code == 130
     assert signal.getsignal(number) == before
     train(recipe, tmp_path / "cut", resume=True, sources=SOURCES)
@@ -121,14 +126,15 @@ def test_a_loss_that_is_not_a_number_stops_and_keeps_the_evidence(tmp_path: Path
         assert np.isnan(bad["wave"]).any()
         assert bad["pixels"].dtype == np.uint8
     if (tmp_path / "last.safetensors").exists():
-        tensors, _ = checkpoint.load(tmp_path / "last.safetensors")
-        assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+        saved = load_checkpoint(tmp_path / "last.safetensors")
+        tensors = [*saved.weights.values(), *saved.resume.values()]
+        assert all(torch.isfinite(tensor).all() for tensor in tensors)
 
 
 def test_patience_ends_a_run_that_does_not_improve(tmp_path: Path) -> None:
     recipe = tiny(optimise={"epochs": 20, "lr": 1e-9, "ema": 0.0}, watch={"validate_every": 1, "patience": 2})
     seen: list[int] = []
-    train(recipe, tmp_path, sources=SOURCES, watch=lambda event: seen.append(event.step))
+    train(recipe, tmp_path, sources=SOURCES, on_step=lambda event: seen.append(event.step))
     assert seen[-1] < 40
 
 
@@ -155,12 +161,12 @@ def test_two_processes_equal_one_with_the_doubled_batch(tmp_path: Path) -> None:
     every = nn.build(**recipe.network).state_dict()
     start = {name: value for name, value in every.items() if value.is_floating_point()}
     ends = [
-        checkpoint.group(checkpoint.load(tmp_path / n / "last.safetensors")[0], "network")
+        strip_prefix("network", load_checkpoint(tmp_path / n / "last.safetensors").resume)
         for n in ("one", "two")
     ]
     flat = [torch.cat([w[name].double().flatten() for name in start]) for w in (start, *ends)]
-    apart, travelled = (flat[1] - flat[2]).norm(), (flat[1] - flat[0]).norm()
-    assert apart < 0.01 * travelled  # what is left is rounding, which Adam magnifies where gradients vanish
+    apart, moved = (flat[1] - flat[2]).norm(), (flat[1] - flat[0]).norm()
+    assert apart < 0.01 * moved  # rounding, which Adam amplifies where gradients vanish
 
 
 def test_a_batch_that_cannot_be_shared_is_refused(tmp_path: Path) -> None:
@@ -180,48 +186,49 @@ def test_a_later_stage_starts_from_an_earlier_one(tmp_path: Path) -> None:
     first = train(tiny(optimise={"epochs": 1}), tmp_path / "a", sources=SOURCES)
     later = tiny(optimise={"epochs": 1, "lr": 1e-12, "ema": 0.0}, init=str(first))
     train(later, tmp_path / "b", sources=SOURCES)
-    before, _ = checkpoint.load(first)
-    after, _ = checkpoint.load(tmp_path / "b" / "last.safetensors")
-    assert torch.allclose(before["network/head.weight"], after["network/head.weight"], atol=1e-6)
+    before, after = (load_checkpoint(path).weights for path in (first, tmp_path / "b" / "last.safetensors"))
+    assert torch.allclose(before["head.weight"], after["head.weight"], atol=1e-6)
 
 
-def test_training_goes_on_from_an_exported_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from phase_rppg.train import restore
-    from phase_rppg.train.export import export, load_network
-
-    faces = np.random.default_rng(0).integers(0, 256, (2, 30, 8, 8, 3), dtype=np.uint8)
-    monkeypatch.setattr(restore, "some_faces", lambda size: faces)
-    train(tiny(), tmp_path / "a", sources=SOURCES)
-    before, _ = load_network(tmp_path / "a/last.safetensors")
-    export(tmp_path / "a/last.safetensors", tmp_path / "net.onnx")
+def test_training_starts_from_a_bundled_checkpoint(tmp_path: Path) -> None:
     still = {"epochs": 1, "lr": 1e-12, "ema": 0.0, "norm_momentum": 1e-9}
-    train(tiny(optimise=still, init=str(tmp_path / "net.onnx")), tmp_path / "b", sources=SOURCES)
-    after, _ = load_network(tmp_path / "b/last.safetensors")
-    pixels = torch.from_numpy(SOURCES[0][0].clip(0)[0][None, :, 2:10, 2:10].copy())
+    values = tiny(optimise=still, init="phasenet-stream").to_dict()
+    values["network"] = {"name": "phasenet-stream"}
+    last = train(from_dict(values), tmp_path, sources=([Toy(4, size=36)], []))
+    before, after = (load_checkpoint(which).build_network() for which in ("phasenet-stream", last))
+    pixels = torch.from_numpy(Toy(1, size=36).clip(0)[0][None])
     with torch.no_grad():
         was, now = before(pixels).wave, after(pixels).wave
     assert (now - was).abs().max() < 1e-3 * was.std()
 
 
-def test_a_first_part_that_is_done_needs_no_clips_any_more(
+STAGES = [Stage("start", tiny(seed=5)), Stage("last", tiny())]
+
+
+def test_stages_up_to_a_finished_one_are_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("phase_rppg.train.loop.load", {"start": tiny(seed=5)}.__getitem__)
     train(tiny(seed=5), tmp_path / "run/start", sources=SOURCES)
     opened: list[int] = []
-    monkeypatch.setattr(Run, "_open", lambda self: opened.append(self.recipe.seed) or SOURCES)
-    train(tiny(after="start"), tmp_path / "run")
+    monkeypatch.setattr(
+        "phase_rppg.train.loop._open", lambda recipe, *_: opened.append(recipe.seed) or SOURCES
+    )
+    train_stages([Stage("missing", tiny(seed=8)), *STAGES], tmp_path / "run")
     assert opened == [tiny().seed]
 
 
-def test_a_recipe_that_comes_after_another_trains_it_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("phase_rppg.train.loop.load", {"start": tiny(seed=5)}.__getitem__)
+def test_a_folder_with_a_run_is_refused_before_any_stage_is_trained(tmp_path: Path) -> None:
+    train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
+    with pytest.raises(OutputError, match="--resume"):
+        train_stages(STAGES, tmp_path, sources=SOURCES)
+    assert not (tmp_path / "start").exists()
+
+
+def test_stages_are_trained_in_order_and_can_be_interrupted(tmp_path: Path) -> None:
     train(tiny(seed=5), tmp_path / "first", sources=SOURCES)
     train(tiny(init=str(tmp_path / "first/last.safetensors")), tmp_path / "second", sources=SOURCES)
     at_once, stopped = tmp_path / "at_once", tmp_path / "stopped"
-    train(tiny(after="start"), at_once, sources=SOURCES)
+    train_stages(STAGES, at_once, sources=SOURCES)
     assert weights(at_once / "start") == weights(tmp_path / "first")
     assert weights(at_once) == weights(tmp_path / "second")
 
@@ -231,8 +238,8 @@ def test_a_recipe_that_comes_after_another_trains_it_first(
 
     for _ in range(2):  # once in each of the two
         with pytest.raises(Interrupted):
-            train(tiny(after="start"), stopped, resume=True, sources=SOURCES, watch=interrupt)
-    train(tiny(after="start"), stopped, resume=True, sources=SOURCES)
+            train_stages(STAGES, stopped, resume=True, sources=SOURCES, on_step=interrupt)
+    train_stages(STAGES, stopped, resume=True, sources=SOURCES)
     assert weights(stopped) == weights(at_once)
 
 
@@ -246,10 +253,10 @@ def test_learning_rates_warm_up_and_cool_down() -> None:
 
 
 BAD = {
-    "missing": (lambda t: t.pop("network/head.weight"), "'head.weight' is missing"),
-    "foreign": (lambda t: t.update({"network/x": torch.zeros(1)}), "'x' does not belong"),
-    "shape": (lambda t: t.update({"network/head.bias": torch.zeros(2)}), r"'head.bias' has the shape \(2,\)"),
-    "nan": (lambda t: t["network/head.weight"].fill_(float("nan")), "'head.weight' holds values"),
+    "missing": (lambda t: t.pop("head.weight"), "missing: head.weight"),
+    "foreign": (lambda t: t.update({"x": torch.zeros(1)}), "unexpected: x"),
+    "shape": (lambda t: t.update({"head.bias": torch.zeros(2)}), r"wrong shape: head.bias \(2,\) instead of"),
+    "nan": (lambda t: t["head.weight"].fill_(float("nan")), "not finite: head.weight"),
 }
 
 
@@ -258,10 +265,10 @@ def test_weights_that_do_not_fit_are_refused_by_name(tmp_path: Path, kind: str) 
     from phase_rppg.train.export import export
 
     best = train(tiny(optimise={"epochs": 1}), tmp_path, sources=SOURCES)
-    tensors, facts = checkpoint.load(best)
+    saved = load_checkpoint(best)
     spoil, says = BAD[kind]
-    spoil(tensors)  # type: ignore[operator]
-    checkpoint.save(best, tensors, facts)
+    spoil(saved.weights)  # type: ignore[operator]
+    save_checkpoint(best, saved.spec, saved.weights)
     with pytest.raises(WeightsError, match=says):
         export(best, tmp_path / "x.onnx")
 
@@ -271,12 +278,12 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     data = best.read_bytes()
     best.write_bytes(data[: len(data) // 2])
     with pytest.raises(WeightsError, match="damaged"):
-        checkpoint.load(best)
+        load_checkpoint(best)
     best.write_bytes(b"\x80\x04not a checkpoint")
     with pytest.raises(WeightsError, match="damaged"):
-        checkpoint.load(best)
+        load_checkpoint(best)
     with pytest.raises(WeightsError, match="no such file"):
-        checkpoint.load(tmp_path / "nothing.safetensors")
+        load_checkpoint(tmp_path / "nothing.safetensors")
 
 
 def test_trained_then_exported_then_run(tmp_path: Path) -> None:
@@ -287,16 +294,17 @@ def test_trained_then_exported_then_run(tmp_path: Path) -> None:
 
     best = train(tiny(optimise={"epochs": 1}, delay_frames=3), tmp_path, sources=SOURCES)
     done = CliRunner().invoke(
-        build(), ["export", str(best), "--out", str(tmp_path / "net.onnx"), "--name", "mine"]
+        build(), ["export", str(best), "--out", str(tmp_path / "net.onnx"), "--name", "mine", "--json"]
     )
     assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["name"] == "mine"
     model = load(tmp_path / "net.onnx")
     assert (model.name, model.delay_frames, model.size) == ("mine", 3, 8)
     assert model.manifest.training["clips_seen"] == 8
     assert model.step(np.zeros((4, 8, 8, 3), np.uint8)).shape == (4,)
 
 
-def test_networks_that_cannot_stream_are_trained_alike(tmp_path: Path) -> None:
+def test_networks_that_do_not_stream_are_trained_too(tmp_path: Path) -> None:
     recipe = tiny(network={"name": "physnet"}, loss={"auxiliary": "none"}, optimise={"epochs": 1, "batch": 2})
     plain = recipe.to_dict() | {"network": {"name": "physnet"}}
     train(from_dict(plain), tmp_path, sources=([Toy(2, size=16)], [Toy(1, size=16)]))

@@ -14,12 +14,13 @@ from phase_rppg.train.losses import (
     LatentDecoder,
     Objective,
     correlation,
+    coverage_loss,
     negative_pearson,
-    off_skin,
+    off_skin_loss,
     oscillator_residual,
-    spectral,
-    uncovered,
+    spectral_distance,
 )
+from phase_rppg.train.recipe import Loss
 
 T = torch.arange(300) / 30
 
@@ -51,8 +52,8 @@ def test_a_clip_without_pulse_pulls_nowhere() -> None:
 
 def test_equal_spectra_cost_nothing_and_disjoint_ones_cost_one() -> None:
     wave = tone(1.2)
-    assert spectral(-2 * wave, wave, 30.0).item() == pytest.approx(0, abs=1e-5)
-    assert spectral(tone(2.4), wave, 30.0).item() == pytest.approx(1, abs=1e-2)
+    assert spectral_distance(-2 * wave, wave, 30.0).item() == pytest.approx(0, abs=1e-5)
+    assert spectral_distance(tone(2.4), wave, 30.0).item() == pytest.approx(1, abs=1e-2)
 
 
 def test_damped_oscillators_have_no_residual_and_noise_has() -> None:
@@ -79,14 +80,14 @@ def test_a_mask_on_skin_costs_nothing_and_one_that_is_spread_costs_its_logarithm
     skin[:, 2:4, 4:6] = 1  # one of 16 cells of a 4×4 mask
     on = torch.zeros(1, 5, 1, 4, 4)
     on[..., 1, 2] = 1
-    assert off_skin(on, skin).item() == pytest.approx(0, abs=1e-6)
-    assert off_skin(torch.full_like(on, 1 / 16), skin).item() == pytest.approx(math.log(16), abs=1e-5)
+    assert off_skin_loss(on, skin).item() == pytest.approx(0, abs=1e-6)
+    assert off_skin_loss(torch.full_like(on, 1 / 16), skin).item() == pytest.approx(math.log(16), abs=1e-5)
     # The second mask is free, and a clip whose skin is not known says nothing.
     both = torch.cat([on, on.flip(-1)], 2)
-    assert off_skin(both, skin).item() == pytest.approx(0, abs=1e-6)
+    assert off_skin_loss(both, skin).item() == pytest.approx(0, abs=1e-6)
     unknown = torch.cat([skin, torch.zeros_like(skin)])
-    assert off_skin(torch.cat([on, on.flip(-1)]), unknown).item() == pytest.approx(0, abs=1e-6)
-    assert off_skin(on, torch.zeros_like(skin)).item() == 0
+    assert off_skin_loss(torch.cat([on, on.flip(-1)]), unknown).item() == pytest.approx(0, abs=1e-6)
+    assert off_skin_loss(on, torch.zeros_like(skin)).item() == 0
 
 
 def test_a_mask_on_all_skin_costs_nothing_and_one_on_a_part_of_it_does() -> None:
@@ -94,45 +95,48 @@ def test_a_mask_on_all_skin_costs_nothing_and_one_on_a_part_of_it_does() -> None
     skin[:, 2:6, 4:6] = 1  # two of 16 cells of a 4×4 mask
     mask = torch.zeros(1, 5, 1, 4, 4)
     mask[..., 1, 2] = mask[..., 2, 2] = 0.5
-    assert uncovered(mask, skin).item() == pytest.approx(0, abs=1e-6)
+    assert coverage_loss(mask, skin).item() == pytest.approx(0, abs=1e-6)
     # An even look at everything: its distance from an even look at an eighth.
-    assert uncovered(torch.full_like(mask, 1 / 16), skin).item() == pytest.approx(math.log(8), abs=1e-5)
+    assert coverage_loss(torch.full_like(mask, 1 / 16), skin).item() == pytest.approx(math.log(8), abs=1e-5)
     uneven = mask.clone()
     uneven[..., 1, 2], uneven[..., 2, 2] = 0.9, 0.1
-    assert uncovered(uneven, skin).item() == pytest.approx(-0.5 * math.log(4 * 0.9 * 0.1), abs=1e-5)
-    assert off_skin(uneven, skin).item() == pytest.approx(0, abs=1e-6)  # all of it is on skin
+    assert coverage_loss(uneven, skin).item() == pytest.approx(-0.5 * math.log(4 * 0.9 * 0.1), abs=1e-5)
+    assert off_skin_loss(uneven, skin).item() == pytest.approx(0, abs=1e-6)  # all of it is on skin
     both = torch.cat([mask, mask.flip(-1)], 2)
-    assert uncovered(both, skin).item() == pytest.approx(0, abs=1e-6)  # the second mask is free
+    assert coverage_loss(both, skin).item() == pytest.approx(0, abs=1e-6)  # the second mask is free
     unknown = torch.cat([skin, torch.zeros_like(skin)])
-    assert uncovered(torch.cat([mask, mask.flip(-1)]), unknown).item() == pytest.approx(0, abs=1e-6)
-    assert uncovered(mask, torch.zeros_like(skin)).item() == 0
+    assert coverage_loss(torch.cat([mask, mask.flip(-1)]), unknown).item() == pytest.approx(0, abs=1e-6)
+    assert coverage_loss(mask, torch.zeros_like(skin)).item() == 0
 
 
 @pytest.mark.parametrize("kind", ["skin", "cover"])
 def test_masks_are_judged_after_the_warm_up(kind: str) -> None:
     example = Output(torch.zeros(1, 30), mask=torch.full((1, 30, 1, 4, 4), 1 / 16))
-    judge = Objective(kind, 0.5, 30.0, warmup_frames=10, delay_frames=0, example=example)
+    objective = Objective(
+        Loss(auxiliary=kind, weight=0.5, warmup_frames=10), 30.0, delay_frames=0, example=example
+    )
     skin = torch.zeros(1, 8, 8)
     skin[:, 2:4, 4:6] = 1
     on = torch.zeros(1, 30, 1, 4, 4)
     on[..., 1, 2] = 1
-    on[:, :10] = 1 / 16  # not yet judged
+    on[:, :10] = 1 / 16  # warm-up: without loss
     wave = torch.randn(1, 30)
-    assert judge(Output(wave, mask=on), wave, skin=skin).auxiliary.item() == pytest.approx(0, abs=1e-6)
-    elsewhere = judge(Output(wave, mask=on.flip(-1)), wave, skin=skin)
+    assert objective(Output(wave, mask=on), wave, skin=skin).auxiliary.item() == pytest.approx(0, abs=1e-6)
+    elsewhere = objective(Output(wave, mask=on.flip(-1)), wave, skin=skin)
     assert elsewhere.auxiliary.item() > 1
     assert elsewhere.total.item() == pytest.approx(-1 + 0.5 * elsewhere.auxiliary.item(), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["skin", "cover"])
-def test_a_network_without_masks_cannot_be_told_where_skin_is(kind: str) -> None:
+def test_a_mask_loss_needs_a_network_with_masks(kind: str) -> None:
     with pytest.raises(ArgumentError, match="mask"):
         objective(kind)
 
 
 def objective(kind: str, *, weight: float = 0.5, delay: int = 0, warmup: int = 10) -> Objective:
     example = Output(torch.zeros(1, 300), torch.zeros(1, 300, 4), None, torch.zeros(1, 300, 6))
-    return Objective(kind, weight, 30.0, warmup_frames=warmup, delay_frames=delay, example=example)
+    loss = Loss(auxiliary=kind, weight=weight, warmup_frames=warmup)
+    return Objective(loss, 30.0, delay_frames=delay, example=example)
 
 
 def test_the_target_may_be_delayed() -> None:

@@ -1,4 +1,4 @@
-"""A trained network reads recordings: all of them, on their own clock, in a session as alone."""
+"""Trained networks process recordings of any length, alone and in a session."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from phase_rppg.errors import RecipeError, WeightsError
-from phase_rppg.nn import build, weights
-from phase_rppg.nn.output import Output
+from phase_rppg.nn import build
+from phase_rppg.nn.output import IntegratedNetwork, Output
 from phase_rppg.train import loop, predict
+from phase_rppg.train.checkpoint import describe, load_checkpoint, save_checkpoint
 from phase_rppg.train.loader import TrainingClips
 from phase_rppg.train.losses import Objective, slope
+from phase_rppg.train.recipe import Loss
 
 from .helpers import FPS, Toy, tiny
 
@@ -26,7 +28,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Mean(nn.Module):
-    """A network of clips: the mean green of each picture."""
+    """A network that does not stream: the mean green value of each frame."""
 
     size = 8
 
@@ -34,29 +36,27 @@ class Mean(nn.Module):
         return Output(pixels[..., 1].float().mean((-1, -2)))
 
 
-def test_a_streaming_network_reads_as_if_it_saw_the_clip_whole(checkpoint: Path) -> None:
+def test_chunks_of_a_streaming_network_equal_the_whole_clip(checkpoint: Path) -> None:
     model = predict.load(checkpoint)
     pixels = Toy(1, frames=150, size=8).clip(0)[0]
     with torch.no_grad():
         whole = model.network(torch.from_numpy(pixels[None])).wave[0, 4:].numpy()
-    assert np.allclose(predict.read(model, pixels), whole, atol=1e-5)
+    assert np.allclose(predict.predict_wave(model, pixels), whole, atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [16, 40, 64, 150])
-def test_a_network_of_clips_reads_every_frame(count: int) -> None:
-    model = predict.Loaded("mean", Mean(), size=8, frames=64)
+def test_a_network_that_does_not_stream_covers_every_frame(count: int) -> None:
+    model = predict.TrainedNetwork("mean", Mean(), size=8, frames=64)
     pixels = Toy(1, frames=count, size=12).clip(0)[0]
-    wave = predict.read(model, pixels)
+    wave = predict.predict_wave(model, pixels)
     green = pixels[..., 1].mean((1, 2))
     assert len(wave) == count
     assert np.corrcoef(wave, green)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("network", ["streaming", "clips"])
-def test_in_a_session_any_grouping_gives_the_same_wave_after_its_delay(
-    network: str, checkpoint: Path
-) -> None:
-    clips = predict.Loaded("mean", Mean(), size=8, frames=24)
+def test_in_a_session_the_chunk_size_does_not_change_the_wave(network: str, checkpoint: Path) -> None:
+    clips = predict.TrainedNetwork("mean", Mean(), size=8, frames=24)
     model = predict.TorchModel(predict.load(checkpoint) if network == "streaming" else clips)
     pixels = Toy(1, frames=96, size=8).clip(0)[0]
     whole = model.fresh().step(pixels)
@@ -69,33 +69,29 @@ def test_in_a_session_any_grouping_gives_the_same_wave_after_its_delay(
         assert np.corrcoef(whole[23:], green[:-23])[0, 1] > 0.9
 
 
-def test_a_file_of_imported_weights_is_read_too(tmp_path: Path) -> None:
+def test_imported_weights_are_loaded_too(tmp_path: Path) -> None:
     network = build("physnet", size=16)
-    facts = {"target": "difference"}
     path = tmp_path / "p.safetensors"
-    weights.save(path, "physnet", network.state_dict(), overrides={"size": 16}, facts=facts)
+    spec = describe("physnet", {"size": 16}, network, target="difference")
+    save_checkpoint(path, spec, network.state_dict())
     model = predict.load(path)
     assert (model.name, model.size, model.frames) == ("physnet", 16, 128)
-    assert isinstance(model.network, weights.Summed)
+    assert isinstance(model.network, IntegratedNetwork)
 
 
 def test_weights_of_another_network_are_refused(checkpoint: Path, tmp_path: Path) -> None:
-    from phase_rppg.train import checkpoint as files
-
-    tensors, facts = files.load(checkpoint)
-    facts["recipe"]["network"] = {"name": "efficientphys", "size": 16}
-    files.save(tmp_path / "mixed.safetensors", tensors, {k: v for k, v in facts.items() if k != "format"})
-    with pytest.raises(WeightsError, match="is missing"):
+    other = describe("efficientphys", {"size": 16}, build("efficientphys", size=16))
+    save_checkpoint(tmp_path / "mixed.safetensors", other, load_checkpoint(checkpoint).weights)
+    with pytest.raises(WeightsError, match="does not fit efficientphys: missing"):
         predict.load(tmp_path / "mixed.safetensors")
     with pytest.raises(WeightsError, match="no such file"):
         predict.load(tmp_path / "none.safetensors")
 
 
-def test_the_slope_is_what_a_difference_network_shall_give() -> None:
+def test_the_target_of_a_difference_network_is_the_slope() -> None:
     wave = torch.randn(2, 64)
-    objective = Objective(
-        "none", 0.0, FPS, warmup_frames=0, delay_frames=0, example=Output(wave), target="difference"
-    )
+    loss = Loss(auxiliary="none", warmup_frames=0, target="difference")
+    objective = Objective(loss, FPS, delay_frames=0, example=Output(wave))
     assert objective(Output(3 * slope(wave)), wave).total == pytest.approx(-1, abs=1e-5)
     assert objective(Output(wave), wave).total > -0.9
 
@@ -107,7 +103,7 @@ CONTRAST = {
 }
 
 
-def test_the_contrast_of_spectra_is_a_choice_of_the_recipe(tmp_path: Path) -> None:
+def test_a_recipe_can_choose_the_contrastive_loss(tmp_path: Path) -> None:
     values = tiny().to_dict() | {"network": CONTRAST["network"]}
     values["loss"] = CONTRAST["loss"]
     values["optimise"] = {**values["optimise"], **CONTRAST["optimise"]}
@@ -121,12 +117,12 @@ def test_the_contrast_of_spectra_is_a_choice_of_the_recipe(tmp_path: Path) -> No
     assert labelled == [TrainingClips(recipe, [Toy(6, size=16)], 16, FPS)[(0, i)][2] for i in range(4)]
     with pytest.raises(RecipeError, match="2 or more in a forward pass"):
         from_dict({**values, "optimise": {**values["optimise"], "micro": 1}})
-    with pytest.raises(RecipeError, match="accepted: 'pearson' or 'contrast'"):
+    with pytest.raises(RecipeError, match=r"accepted: 'pearson' or 'mse' or .* or 'contrast'"):
         from_dict({**values, "loss": {"main": "contrasts"}})
 
 
-def test_only_the_network_with_a_block_can_be_contrasted() -> None:
+def test_the_contrastive_loss_needs_a_block() -> None:
     wave = torch.randn(2, 64)
-    plain = {"warmup_frames": 0, "delay_frames": 0, "main": "contrast"}
+    loss = Loss(main="contrast", auxiliary="none", warmup_frames=0)
     with pytest.raises(ValueError, match="contrast-phys"):
-        Objective("none", 0.0, FPS, example=Output(wave, torch.randn(2, 64, 3)), **plain)  # type: ignore[arg-type]
+        Objective(loss, FPS, delay_frames=0, example=Output(wave, torch.randn(2, 64, 3)))

@@ -1,22 +1,58 @@
-"""Recipes are checked, and say what is wrong with them."""
+"""Recipes are checked, and errors name the key and the accepted values."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from phase_rppg import infer
 from phase_rppg.errors import RecipeError
-from phase_rppg.train.recipe import from_dict, load
+from phase_rppg.train.recipe import Recipe, from_dict, load_stages, stages_from_dict
 
 from .helpers import TINY, tiny
 
 
-@pytest.mark.parametrize("name", ["paper", "stream", "stream-next", "stream-start", "smoke"])
-def test_recipes_that_come_along_are_valid(name: str) -> None:
-    recipe = load(name)
-    assert from_dict(recipe.to_dict()) == recipe
+def load(name: str, settings: Sequence[str] = ()) -> Recipe:
+    """The recipe of the last stage."""
+    return load_stages(name, settings)[-1].recipe
+
+
+@pytest.mark.parametrize("name", ["paper", "stream", "smoke"])
+def test_bundled_recipes_are_valid(name: str) -> None:
+    for stage in load_stages(name):
+        assert from_dict(stage.recipe.to_dict()) == stage.recipe
+
+
+def test_a_stage_changes_only_the_values_that_it_names() -> None:
+    first, second = stages_from_dict(
+        {
+            **TINY,
+            "init": "begin.safetensors",
+            "stage": [{"name": "a", "seed": 7}, {"name": "b", "optimise": {"lr": 1e-5}}],
+        }
+    )
+    assert (first.name, second.name) == ("a", "b")
+    assert first.recipe == tiny(seed=7, init="begin.safetensors")
+    assert second.recipe == tiny(optimise={"lr": 1e-5})  # it starts from the weights of the first
+
+
+@pytest.mark.parametrize(
+    ("stages", "says"),
+    [
+        ([{"seed": 1}], "stage 1: got the name None"),
+        ([{"name": "../a"}], "got the name '../a'"),
+        ([{"name": "a"}, {"name": "a"}], "'a' is used twice"),
+        ([{"name": "a"}, {"name": "b", "init": "x"}], "first stage only"),
+        ([{"name": "a", "sed": 1}], "stage a: unknown key 'sed': did you mean 'seed'"),
+        ([], "accepted: tables"),
+        (3, "accepted: tables"),
+    ],
+)
+def test_stages_that_cannot_be_used_are_named(stages: object, says: str) -> None:
+    with pytest.raises(RecipeError, match=says):
+        stages_from_dict({**TINY, "stage": stages})
 
 
 def test_the_paper_recipe_has_the_papers_settings() -> None:
@@ -29,12 +65,13 @@ def test_the_paper_recipe_has_the_papers_settings() -> None:
 
 def test_settings_override_values() -> None:
     recipe = load(
-        "stream", ["optimise.lr=3e-4", "network.hidden=32", "data.train.0.cache=elsewhere", "seed=5"]
+        "smoke", ["optimise.lr=3e-4", "network.hidden=32", "data.train.0.cache=elsewhere", "seed=5"]
     )
     assert recipe.optimise.lr == 3e-4
     assert recipe.network["hidden"] == 32
     assert recipe.data.train[0].cache == "elsewhere"
     assert recipe.seed == 5
+    assert load("stream", ["stage.2.optimise.lr=3e-4"]).optimise.lr == 3e-4
 
 
 BAD = [
@@ -54,7 +91,6 @@ BAD = [
     ("augment.codec=2", "0–1"),
     ("augment.crf=[20, 60]", "within 0–51"),
     ("network.name=3", "needs a name"),
-    ("init=run/last.safetensors", "got both"),
     ("seed", "key=value"),
     ("seed.x=3", "is a value"),
 ]
@@ -63,15 +99,13 @@ BAD = [
 @pytest.mark.parametrize(("setting", "says"), BAD)
 def test_what_cannot_be_used_is_named(setting: str, says: str) -> None:
     with pytest.raises(RecipeError, match=says):
-        load("stream", [setting])
+        load("smoke", [setting])
 
 
 def test_missing_tables_and_files_are_named() -> None:
     with pytest.raises(RecipeError, match="'data' is missing"):
         from_dict({"network": {"name": "phasenet"}})
-    with pytest.raises(
-        RecipeError, match="recipes that come along: paper, smoke, stream, stream-next, stream-start"
-    ):
+    with pytest.raises(RecipeError, match=r"bundled recipes: paper, smoke, stream$"):
         load("no-such-recipe")
 
 
@@ -79,7 +113,7 @@ def test_the_tiny_recipe_of_these_tests_is_valid() -> None:
     assert tiny().network["name"] == TINY["network"]["name"]
 
 
-def test_the_shipped_weights_were_made_by_the_recipe_that_comes_along() -> None:
+def test_the_bundled_weights_were_made_by_the_bundled_recipe() -> None:
     made_by = infer.load("phasenet-stream").manifest.training
     assert made_by["recipe"] == json.loads(json.dumps(load("stream").to_dict()))
     assert made_by["clips_seen"] >= 40_000

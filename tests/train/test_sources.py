@@ -1,4 +1,4 @@
-"""A recipe may mix prepared recordings with clips that the generator makes on the way."""
+"""A recipe can mix prepared recordings with generated clips."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from phase_rppg.datasets import cache
-from phase_rppg.errors import InputError
+from phase_rppg.errors import InputError, RecipeError
 from phase_rppg.synth.clips import ClipJob
+from phase_rppg.train.checkpoint import load_checkpoint
 from phase_rppg.train.loader import TrainingClips, batches
-from phase_rppg.train.loop import train
-from phase_rppg.train.recipe import Recipe, Source
-from phase_rppg.train.sources import open_source
+from phase_rppg.train.loop import train, train_stages
+from phase_rppg.train.recipe import Data, Recipe, Source, Stage, from_dict
+from phase_rppg.train.sources import ClipProgress, open_source, open_sources
 
 from .helpers import FPS, Toy, tiny
 
@@ -29,7 +30,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name, key = f"subject{9 + index}", f"{index:016d}"
         header = {"dataset": "ubfc_rppg", "subject": name, "name": name, "conditions": {}, "key": key,
                   "fps": fps, "start_s": 0.0}  # fmt: skip
-        with cache.writing(cache.place(root, "ubfc_rppg", name, key), 12) as writer:
+        with cache.write_entry(cache.entry_path(root, "ubfc_rppg", name, key), 12) as writer:
             writer.add(pixels)
             writer.finish(header, wave, np.arange(len(wave)) >= 10, np.zeros((len(wave), 4)))
     return root
@@ -82,3 +83,53 @@ def test_training_runs_from_a_recipe_of_mixed_sources(prepared: Path, tmp_path: 
     assert Path(best).exists()
     log = (tmp_path / "run" / "log.csv").read_text().splitlines()
     assert len(log) > 2
+
+
+def test_generated_clips_are_kept_below_the_folder_and_reported(tmp_path: Path) -> None:
+    seen: list[ClipProgress] = []
+    world = {**WORLD, "cache": "clips/wall"}
+    parts = [Source(**world, part=part) for part in ((0.0, 0.5), (0.5, 1.0))]  # type: ignore[arg-type]
+    data = Data(train=(parts[0],), validate=(parts[1],), workers=0)
+    (training,), (validation,) = open_sources(data, tmp_path, seen.append)
+    assert (len(training), len(validation)) == (2, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["clips"]
+    assert [(each.done, each.made, each.total) for each in seen] == [(n, n, 4) for n in range(5)]
+    assert seen[-1].folder == str(tmp_path / "clips/wall")
+
+    seen.clear()  # the clips of the first run are used again
+    open_sources(data, tmp_path, seen.append)
+    assert [(each.done, each.made) for each in seen] == [(0, 0), (4, 0)]
+
+
+def test_stages_keep_their_clips_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    values = tiny(optimise={"epochs": 1}).to_dict()
+    values["data"]["train"] = [{**WORLD, "cache": "clips"}]
+    values["data"]["validate"] = []
+    recipe = from_dict(values)
+    seen: list[ClipProgress] = []
+    train_stages([Stage("a", recipe), Stage("b", recipe)], tmp_path / "run", on_clips=seen.append)
+    assert {path.name for path in (tmp_path / "run").iterdir() if path.is_dir()} == {"a", "clips"}
+    assert {each.stage for each in seen} == {"a", "b"}
+    assert not list((tmp_path / "elsewhere").iterdir())
+    train_stages([Stage("c", recipe)], tmp_path / "second", cache=tmp_path / "run")
+    assert not (tmp_path / "second" / "clips").exists()
+
+
+def test_a_run_records_its_subjects_and_those_of_its_initial_weights(prepared: Path, tmp_path: Path) -> None:
+    first = train(mixed(prepared, clips_per_epoch=4), tmp_path / "first")
+    record = {"train": [f"ubfc_rppg/subject{i}" for i in (9, 10, 11)], "validate": ["ubfc_rppg/subject12"]}
+    assert load_checkpoint(first).provenance["subjects"] == record
+    later = train(tiny(init=str(first)), tmp_path / "later", sources=([Toy(8)], []))
+    assert load_checkpoint(later).provenance["subjects"] == record
+
+
+def test_test_subjects_are_refused_for_training(prepared: Path, tmp_path: Path) -> None:
+    folder = {"prepared": str(prepared), "dataset": "ubfc_rppg"}
+    with pytest.raises(RecipeError, match=r"data.train: the part \[0.0, 0.75\] has subjects of data.test"):
+        mixed(prepared, test=[{**folder, "part": [0.5, 1.0]}])
+    # Another spelling of the folder hides the overlap until the subjects are read.
+    recipe = mixed(prepared, test=[{**folder, "prepared": f"{prepared}/.", "part": [0.75, 1.0]}])
+    with pytest.raises(RecipeError, match=r"data.validate: has subjects of data.test: ubfc_rppg/subject12"):
+        train(recipe, tmp_path / "run")

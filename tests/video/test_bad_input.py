@@ -1,4 +1,4 @@
-"""Whatever is handed to us: one line that says what is wrong and what to do, never a crash."""
+"""Every unusable input gives one line with the problem and a hint, and never a crash."""
 
 from __future__ import annotations
 
@@ -71,7 +71,21 @@ def headless(folder: Path) -> Path:
     return path
 
 
+def unopenable(folder: Path) -> Path:
+    """A lossless video whose decoder refuses its parameters (FFV1 keeps them at the end of the header)."""
+    path = folder / "unopenable.mkv"
+    write_video(path, [np.zeros((64, 64, 3), np.uint8)] * 5, 30, codec="raw")
+    data = bytearray(path.read_bytes())
+    element = data.find(b"\x63\xa2")  # CodecPrivate of Matroska
+    size = data[element + 2] & 0x7F
+    assert 0 < size < 0x7F
+    data[element + 3 : element + 3 + size] = b"\xff" * size
+    path.write_bytes(data)
+    return path
+
+
 CASES = {
+    unopenable: "no picture that can be decoded",
     text: "not a video",
     empty: "empty",
     directory: "directory",
@@ -79,7 +93,7 @@ CASES = {
     sound: "no video stream",
     tiny: "16×16",
     huge: "16000×16000",
-    impossible: "not possible",
+    impossible: "invalid picture size",
     playlist: "not a video",
     headless: "not a video",
 }

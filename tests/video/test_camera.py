@@ -1,4 +1,4 @@
-"""A camera yields frames as they come, and says clearly when it is not there or goes away."""
+"""A camera yields frames in real time, and raises an error when it is missing or lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_frames_come_in_order_and_a_lost_camera_is_an_error() -> None:
 
 def test_a_silent_camera_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Camera, "_read", lambda self, waiting, stop: threading.Event().wait(1))
-    camera = Camera(silence_s=0.2)
+    camera = Camera(timeout_s=0.2)
     with pytest.raises(VideoError, match="no picture"):
         list(camera.frames())
     assert camera.state == "lost"

@@ -1,8 +1,9 @@
-"""Frames come with the times and the orientation they were taken with, whatever the file is like."""
+"""Decoded frames have the timestamps and the orientation of the file, for every format."""
 
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.smoke
 
 
 def scene(shade: int = 100, height: int = 48, width: int = 64) -> ByteArray:
-    """Grey with a red top left corner: orientation can be seen."""
+    """Grey with a red top left corner, which shows the orientation."""
     picture = np.full((height, width, 3), shade, np.uint8)
     picture[: height // 2, : width // 2] = (220, 40, 40)
     return picture
@@ -35,6 +36,45 @@ def encode(path: Path, pixel_format: str, pictures: list[ByteArray], codec: str 
             output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         output.mux(stream.encode(None))
     return path
+
+
+def encode_h264_avi(path: Path, count: int, b_frames: int, dropped: range = range(0)) -> list[int]:
+    """Write frames k = 0, 1, … of brightness 4·k at 30 per second, and return the numbers of those kept."""
+    kept = [k for k in range(count) if k not in dropped]
+    with av.open(str(path), "w") as output:
+        stream = output.add_stream("libx264", rate=30, options={"bf": str(b_frames), "b_strategy": "0"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for k in kept:
+            image = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 4 * k, np.uint8), format="rgb24")
+            image.pts, image.time_base = k, Fraction(1, 30)
+            output.mux(stream.encode(image))
+        output.mux(stream.encode(None))
+    return kept
+
+
+@pytest.mark.parametrize("b_frames", [0, 3])
+@pytest.mark.parametrize("dropped", [range(0), range(25, 32)])
+def test_h264_in_avi_keeps_every_frame_at_its_time(tmp_path: Path, b_frames: int, dropped: range) -> None:
+    """An AVI has no presentation times: those that FFmpeg guesses run backwards with B-frames."""
+    kept = encode_h264_avi(tmp_path / "a.avi", 60, b_frames, dropped)
+    video = VideoFile(tmp_path / "a.avi")
+    frames = list(video.frames())
+    assert video.notes == []
+    np.testing.assert_allclose([f.rgb.mean() / 4 for f in frames], kept, atol=0.5)
+    np.testing.assert_allclose([30 * f.t_s for f in frames], kept, atol=0.01)
+
+
+def test_a_damaged_frame_of_an_avi_does_not_shift_the_later_ones(tmp_path: Path) -> None:
+    path = tmp_path / "a.avi"
+    encode_h264_avi(path, 60, b_frames=0)
+    with av.open(str(path)) as opened:
+        broken = [(p.pos, p.size) for p in opened.demux(video=0) if p.pos is not None][20]
+    data = bytearray(path.read_bytes())
+    data[broken[0] : sum(broken)] = bytes(broken[1])
+    path.write_bytes(data)
+    frames = list(VideoFile(path).frames())
+    assert 50 < len(frames) < 60
+    assert [30 * f.t_s for f in frames[-5:]] == pytest.approx(range(55, 60))
 
 
 def is_red(colour: ByteArray) -> bool:

@@ -1,4 +1,4 @@
-"""What is written can be read back: pixels, times, rotation; and nothing half-written stays behind."""
+"""Encoded pixels, times and rotation can be read back, and an error leaves no partial file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -41,6 +42,16 @@ def test_lossy_video_keeps_mean_colour_and_clock(tmp_path: Path, name: str, code
     assert len(back) == 20
     np.testing.assert_allclose([f.t_s for f in back], np.arange(20) / 29.97, atol=1e-3)
     np.testing.assert_allclose([f.rgb.mean((0, 1)) for f in back], [f.mean((0, 1)) for f in frames], atol=3)
+
+
+def test_avi_gets_no_b_frames(tmp_path: Path) -> None:
+    """AVI has no presentation times, so other players would show B-frames at wrong times."""
+    frames = [np.full((48, 64, 3), 4 * k, np.uint8) for k in range(30)]
+    for name in ("a.avi", "a.mp4"):
+        write_video(tmp_path / name, frames, 30)
+        with av.open(str(tmp_path / name)) as opened:
+            kinds = {picture.pict_type for picture in opened.decode(video=0)}
+        assert (av.video.frame.PictureType.B in kinds) == (name == "a.mp4")
 
 
 @settings(max_examples=5, deadline=None)

@@ -1,19 +1,24 @@
-"""A decoder that crashes or hangs costs its video, not our process; what came before is kept."""
+"""A crash or hang of the decoder raises an error after the frames that came before it."""
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 import os
 import signal
 import sys
 import time
+import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from phase_rppg.errors import InternalError, VideoError
-from phase_rppg.video import decode, decoder, guard
+from phase_rppg.video import decode, decoder_process, guard
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
 
@@ -31,7 +36,7 @@ def video(tmp_path: Path) -> Path:
 
 
 def children(monkeypatch: pytest.MonkeyPatch) -> list[guard.GuardedDecoder]:
-    """The decoders that VideoFile starts from now on."""
+    """Return the list of decoders that VideoFile starts from now on."""
     started: list[guard.GuardedDecoder] = []
 
     class Recorded(guard.GuardedDecoder):
@@ -102,7 +107,7 @@ def test_an_exception_within_the_real_decoder_is_an_internal_error(
     video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The frames that came before are delivered, and the traceback names the line."""
-    changed = Path(decoder.__file__).read_text(encoding="utf-8")
+    changed = Path(decoder_process.__file__).read_text(encoding="utf-8")
     changed = changed.replace(
         "        while picture is not None:\n", "        while count < 5 or picture.no_such:\n"
     )
@@ -127,8 +132,8 @@ def test_a_signal_in_the_native_decoder_is_the_files(
 
 
 def test_a_lack_of_memory_is_the_files(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = Path(decoder.__file__).read_text(encoding="utf-8")
-    changed = changed.replace('"""Convert a picture', 'raise MemoryError\n    """Convert a picture')
+    changed = Path(decoder_process.__file__).read_text(encoding="utf-8")
+    changed = changed.replace('"""Convert a picture to 8-bit', 'raise MemoryError\n    """')
     replace_decoder(monkeypatch, video.parent, changed)
     with pytest.raises(VideoError, match="6 GiB of memory"):
         list(VideoFile(video).frames())
@@ -142,7 +147,7 @@ def test_a_hang_becomes_an_error(video: Path, monkeypatch: pytest.MonkeyPatch) -
     started[0]._hang_s = 0.4
     os.kill(started[0]._child.pid, signal.SIGSTOP)
     before = time.monotonic()
-    with pytest.raises(VideoError, match="no answer"):
+    with pytest.raises(VideoError, match="did not answer"):
         list(frames)
     assert time.monotonic() - before < 5
 
@@ -157,13 +162,13 @@ def test_a_slow_reader_is_not_a_hang(video: Path, monkeypatch: pytest.MonkeyPatc
     assert len(list(frames)) == 59
 
 
-def test_passing_frames_show_the_same_pictures(video: Path) -> None:
-    shades = [int(frame.rgb[0, 0, 0]) for frame in VideoFile(video).passing_frames()]
+def test_frames_without_copy_show_the_same_pictures(video: Path) -> None:
+    shades = [int(frame.rgb[0, 0, 0]) for frame in VideoFile(video).frames_without_copy()]
     assert shades == list(range(60))
 
 
 def test_a_long_video_waits_in_a_smaller_ring() -> None:
-    """What its frames leave in memory (96 bytes each) is saved on the ring, which both processes see."""
+    """The ring is smaller by the memory of the results, 96 bytes per frame; both processes map it."""
     size = 640 * 480 * 3
     assert guard.ring_slots(size) == guard.ring_slots(size, 1_800) == 8
     for count in (36_000, 54_000, 108_000):
@@ -188,8 +193,53 @@ def test_no_child_outlives_its_reader(video: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_child_imports_only_what_it_needs() -> None:
-    text = Path(decoder.__file__).read_text(encoding="utf-8")
+    text = Path(decoder_process.__file__).read_text(encoding="utf-8")
     top = {
         line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))
     }
     assert top <= set(sys.stdlib_module_names)
+
+
+class _Picture:
+    """A picture of a decoder that counts how many of them exist."""
+
+    alive = 0
+    width = height = 64
+    time = 0.0
+    rotation = 0
+
+    def __init__(self) -> None:
+        _Picture.alive += 1
+
+    def __del__(self) -> None:
+        _Picture.alive -= 1
+
+
+def test_no_picture_is_kept_while_the_next_one_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A picture of 4K video takes 12 MB; the decoder has many of its own."""
+    kept: list[int] = []
+
+    class Packet:
+        def decode(self) -> list[_Picture | None]:
+            kept.append(_Picture.alive)
+            return [None, _Picture()]
+
+    class Container:
+        format = types.SimpleNamespace(name="mov,mp4")
+
+        def demux(self, stream: object) -> Iterator[Packet]:
+            return iter([Packet() for _ in range(5)])
+
+    def requests(*contents: dict[str, Any]) -> bytes:
+        texts = [json.dumps(content).encode() for content in contents]
+        return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+
+    monkeypatch.setattr(decoder_process, "open_video", lambda _: (Container(), object()))
+    monkeypatch.setattr(decoder_process, "describe", lambda *_: {})
+    monkeypatch.setattr(decoder_process, "open_memory", lambda _: None)
+    monkeypatch.setattr(decoder_process, "RgbCopier", lambda first, memory: lambda picture, offset: None)
+    job = requests({"video": "a.mp4"}, {"bytes": 8, "slots": 8, "planes": False})
+    decoder_process.serve(io.BytesIO(job), io.BytesIO())
+    assert kept == [0] * 5

@@ -55,6 +55,14 @@ def chromium() -> str:
     return str(found)
 
 
+def find_firefox() -> str:
+    """Return the path of Firefox, or skip the test."""
+    found = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
+    if found is None:
+        missing("Firefox", "apt-get install firefox-esr")
+    return str(found)
+
+
 @pytest.fixture
 def serve(built: Path) -> Iterator[Callable[..., PageServer]]:
     """Start the page's server, with extra files if a test needs some."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from phase_rppg import synth
-from phase_rppg.synth import film as films
+from phase_rppg.synth.recording import make_recording
 from phase_rppg.types import ByteArray, FloatArray
 
 HEIGHT, WIDTH, FPS = 180, 240, 30
@@ -31,7 +31,9 @@ def film(
         "pulse.amplitude": 0.02, "subject.fitzpatrick": 2, "frame.face_px": 250.0, "motion.kind": "fixed",
         "light.kind": "constant", "camera.fps": 30.0, "camera.jitter": 0.0,
     }  # fmt: skip
-    made = films.film(synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed)
+    made = make_recording(
+        synth.load(world), seed, 0, seconds=seconds, height=HEIGHT, width=WIDTH, fixed=fixed
+    )
     frames = [rgb.copy() for rgb in made.frames()]
     return frames, made.t_s, float(np.mean(made.bpm(made.t_s)))
 

@@ -18,7 +18,7 @@ from phase_rppg.web import Asset, PageServer
 from .filming import HEIGHT, WIDTH, film
 
 # Feeds raw frames to the page's own worker, one after the other, and gathers what it says.
-FEED = """async ({ worker, method, times, width, height }) => {
+FEED = """async ({ worker, wasm, method, times, width, height }) => {
   const film = new Uint8Array(await (await fetch("./film.rgba")).arrayBuffer());
   const running = new Worker(worker, { type: "module" });
   const answers = [];
@@ -34,7 +34,7 @@ FEED = """async ({ worker, method, times, width, height }) => {
       await new Promise((done) => { wake = done; });
     }
   };
-  running.postMessage({ kind: "load", base: document.baseURI });
+  running.postMessage({ kind: "load", base: document.baseURI, wasm: new URL(wasm, document.baseURI).href });
   const { method: name } = await next("ready");
   running.postMessage({ kind: "start", method });
   const windows = [], values = [], valid = [];
@@ -90,7 +90,9 @@ def rgba(frames: list[ByteArray], folder: Path) -> Asset:
 def feed(page: Any, server: PageServer, t_s: FloatArray, **choices: str) -> dict[str, Any]:
     """What the page's worker says to the film; time is that of the frames, however long they take."""
     worker = next(f"./{name}" for name in server.assets if name.startswith("assets/worker-"))
-    order = {"worker": worker, "times": [float(t) for t in t_s], "width": WIDTH, "height": HEIGHT}
+    wasm = next(f"./{name}" for name in server.assets if name.endswith(".wasm"))
+    size = {"width": WIDTH, "height": HEIGHT}
+    order = {"worker": worker, "wasm": wasm, "times": [float(t) for t in t_s], **size}
     page.goto(server.url)
     got: dict[str, Any] = page.evaluate(FEED, order | choices)
     return got

@@ -1,4 +1,4 @@
-"""The server gives its own files to this computer, and nothing to anyone else."""
+"""The server serves its own files on the loopback address and refuses all other requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from phase_rppg.cli import run
 from phase_rppg.errors import InputError, OutputError, UsageError
 from phase_rppg.fileio import sha256
 from phase_rppg.web import PageServer, assets
+from phase_rppg.web.server import HEADERS, MAX_CONNECTIONS
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def raw(server: PageServer, request: bytes) -> bytes:
     return answer
 
 
-def test_it_gives_out_the_page_and_the_very_networks_of_python(server: PageServer) -> None:
+def test_it_serves_the_page_and_the_networks_of_python(server: PageServer) -> None:
     response, content = ask(server, "/")
     assert response.status == 200
     assert b"<title>page</title>" in content
@@ -80,11 +82,11 @@ def test_it_listens_on_the_loopback_address_only(server: PageServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/models/index.json"])
-def test_every_answer_forbids_talking_to_others(server: PageServer, path: str) -> None:
+def test_every_response_forbids_other_connections(server: PageServer, path: str) -> None:
     response, _ = ask(server, path)
     policy = response.getheader("Content-Security-Policy", "")
     assert "default-src 'none'" in policy
-    assert "http" not in policy  # no other place is named anywhere
+    assert "http" not in policy  # no other server is allowed
     assert "unsafe-inline" not in policy
     assert response.getheader("Cross-Origin-Opener-Policy") == "same-origin"
     assert response.getheader("Cross-Origin-Embedder-Policy") == "require-corp"
@@ -115,7 +117,7 @@ FOREIGN = ("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "1
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_what_is_not_in_the_catalogue_does_not_exist(server: PageServer, path: str) -> None:
+def test_unknown_addresses_are_not_found(server: PageServer, path: str) -> None:
     host = f"127.0.0.1:{server.server_port}"
     answer = raw(
         server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode("latin-1")
@@ -139,22 +141,22 @@ def test_no_host_or_two_hosts_are_refused(server: PageServer) -> None:
     assert b"<title>" not in raw(server, b"GET /\r\n")
 
 
-def test_localhost_is_the_same_place(server: PageServer) -> None:
+def test_localhost_is_accepted(server: PageServer) -> None:
     assert ask(server, "/", host=f"localhost:{server.server_port}")[0].status == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
-def test_methods_that_would_change_something_are_refused(server: PageServer, method: str) -> None:
+def test_methods_other_than_get_and_head_are_refused(server: PageServer, method: str) -> None:
     response, _ = ask(server, "/", method)
     assert response.status == 405
     assert response.getheader("Allow") == "GET, HEAD"
 
 
-def test_unheard_of_methods_are_refused(server: PageServer) -> None:
+def test_unknown_methods_are_refused(server: PageServer) -> None:
     assert ask(server, "/", "BREW")[0].status == 501
 
 
-def test_bodies_are_refused_unread(server: PageServer) -> None:
+def test_requests_with_a_body_are_refused(server: PageServer) -> None:
     assert ask(server, "/", body=b"x")[0].status == 413
     assert ask(server, "/", "POST", body=b"x" * 10)[0].status == 405
     host = f"Host: 127.0.0.1:{server.server_port}\r\n"
@@ -162,13 +164,107 @@ def test_bodies_are_refused_unread(server: PageServer) -> None:
     assert huge.startswith(b"HTTP/1.1 413")
     chunked = raw(server, f"GET / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n".encode())
     assert chunked.startswith(b"HTTP/1.1 413")
-    assert ask(server, "/")[0].status == 200  # and it goes on serving
+    assert ask(server, "/")[0].status == 200  # the server continues
 
 
-def test_endless_addresses_and_headers_are_refused(server: PageServer) -> None:
+def test_long_addresses_and_many_headers_are_refused(server: PageServer) -> None:
     assert raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 414")
     many = b"".join(b"X-%d: 1\r\n" % i for i in range(300))
     assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / x y z\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"\x16\x03\x01\r\n\r\n",
+    ],
+)
+def test_answers_to_malformed_requests_have_the_security_headers(
+    server: PageServer, request_line: bytes
+) -> None:
+    answer = raw(server, request_line)
+    head = answer.split(b"\r\n\r\n")[0].decode()
+    assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5"))
+    for name, value in HEADERS.items():
+        assert f"{name}: {value}" in head
+    assert b"GARBAGE" not in answer  # nothing of the request is repeated
+
+
+def test_a_client_that_sends_slowly_is_cut_off(page: Path) -> None:
+    """A byte at a time never times out by itself; the whole request has a deadline."""
+    with PageServer(assets.catalogue(page), port=0, request_s=1.0) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        started_s = time.monotonic()
+        with socket.create_connection(("127.0.0.1", running.server_port), timeout=5) as connection:
+            connection.settimeout(0.2)
+            for byte in b"GET / HTTP/1.1\r\nX-Slow: " + b"a" * 100:
+                try:
+                    connection.sendall(bytes([byte]))
+                    if connection.recv(1) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+        assert 0.8 < time.monotonic() - started_s < 3
+        assert ask(running, "/")[0].status == 200
+        running.shutdown()
+        thread.join()
+
+
+def test_the_number_of_connections_is_bounded(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = [
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=5) for _ in range(MAX_CONNECTIONS)
+    ]
+    try:
+        time.sleep(0.3)
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as one_more:
+            assert one_more.recv(1) == b""  # closed without an answer
+    finally:
+        for connection in idle:
+            connection.close()
+    deadline_s = time.monotonic() + 5
+    while time.monotonic() < deadline_s:  # the threads of the closed connections end
+        try:
+            assert ask(server, "/")[0].status == 200
+            return
+        except (ConnectionError, http.client.BadStatusLine):
+            time.sleep(0.05)
+    pytest.fail("the server did not recover")
+
+
+def test_one_connection_serves_many_requests(server: PageServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)
+    for _ in range(3):
+        connection.request("GET", "/assets/app.js")
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (200, b"export {}")
+    connection.close()
+
+
+def test_a_symbolic_link_in_the_page_is_not_served(page: Path) -> None:
+    (page / "link.txt").symlink_to(page.parent / "secret.txt")
+    (page / "folder").symlink_to(page.parent)
+    (page / "inside.js").symlink_to(page / "assets" / "app.js")
+    found = assets.catalogue(page)
+    assert "link.txt" not in found
+    assert "folder/secret.txt" not in found
+    assert "inside.js" not in found
+    assert "assets/app.js" in found
+
+
+def test_a_file_that_becomes_a_symbolic_link_is_not_served(server: PageServer, page: Path) -> None:
+    assert ask(server, "/assets/app.js")[0].status == 200
+    (page / "assets" / "app.js").unlink()
+    (page / "assets" / "app.js").symlink_to(page.parent / "secret.txt")
+    response, content = ask(server, "/assets/app.js")
+    assert response.status == 404
+    assert b"secret" not in content
 
 
 def test_head_sends_no_body(server: PageServer) -> None:
@@ -177,17 +273,17 @@ def test_head_sends_no_body(server: PageServer) -> None:
     assert content == b""
 
 
-def test_a_taken_port_is_a_usage_error(server: PageServer) -> None:
+def test_a_port_in_use_is_a_usage_error(server: PageServer) -> None:
     with pytest.raises(UsageError, match="--port"):
         PageServer({}, server.server_port)
 
 
-def test_a_page_that_is_not_built_says_what_to_run(tmp_path: Path) -> None:
+def test_a_missing_page_names_the_build_script(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="scripts/build-web"):
         assets.catalogue(tmp_path)
 
 
-def test_the_export_holds_every_file_and_touches_no_other_folder(page: Path, tmp_path: Path) -> None:
+def test_the_export_contains_every_file(page: Path, tmp_path: Path) -> None:
     target = tmp_path / "deep" / "site"
     count = assets.export(target, page)
     written = {file.relative_to(target).as_posix() for file in target.rglob("*") if file.is_file()}
@@ -198,7 +294,7 @@ def test_the_export_holds_every_file_and_touches_no_other_folder(page: Path, tmp
     assert [file.name for file in target.parent.iterdir()] == ["site"]
 
 
-def test_an_export_to_an_impossible_place_is_one_line(
+def test_an_unwritable_export_gives_one_line(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(assets, "PAGE", page)
@@ -209,7 +305,7 @@ def test_an_export_to_an_impossible_place_is_one_line(
     assert all("cannot write" in line for line in capsys.readouterr().err.splitlines())
 
 
-def test_the_command_without_a_built_page_says_what_to_run(
+def test_live_without_a_page_names_the_build_script(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("phase_rppg.web.catalogue", lambda: assets.catalogue(tmp_path))
@@ -218,7 +314,7 @@ def test_the_command_without_a_built_page_says_what_to_run(
 
 
 @pytest.mark.parametrize("flags", [[], ["--no-open"]])
-def test_the_command_prints_its_address_and_opens_it_unless_told_not_to(
+def test_live_prints_its_address_and_opens_the_browser(
     flags: list[str], page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(server: PageServer) -> None:

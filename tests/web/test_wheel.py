@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -12,18 +13,22 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from .conftest import ROOT
+from phase_rppg.web import catalogue
+
+from .conftest import ROOT, missing
 
 PACKAGE = ROOT / "src" / "phase_rppg"
+MAX_WHEEL_BYTES = 6_000_000
 
 
 @pytest.fixture(scope="module")
 def wheel(built: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """A wheel built from a copy of the checkout: nothing is left behind in the original."""
-    pytest.importorskip("setuptools", reason="setuptools is missing: scripts/install --all")
+    if importlib.util.find_spec("hatchling") is None:
+        missing("hatchling", "run scripts/install --all")
     copy = tmp_path_factory.mktemp("checkout")
     shutil.copytree(PACKAGE, copy / "src" / "phase_rppg", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     assert (copy / built.relative_to(ROOT)).is_dir()
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
@@ -42,15 +47,37 @@ def names(wheel: zipfile.ZipFile, folder: str, suffix: str = "") -> set[str]:
 
 
 def test_the_page_is_inside(wheel: zipfile.ZipFile, built: Path) -> None:
-    page = names(wheel, "web/page")
-    assert page == {file.relative_to(built).as_posix() for file in built.rglob("*") if file.is_file()}
-    kinds = {PurePosixPath(name).suffix for name in page}
+    plain = names(wheel, "web/page")
+    files = {file.relative_to(built).as_posix() for file in built.rglob("*") if file.is_file()}
+    originals = {name for name in files if not name.endswith((".br", ".gz", ".xz"))}
+    assert {name.removesuffix(".xz") for name in plain} == originals  # each file once
+    assert {name for name in plain if name.endswith(".xz")} == {
+        f"{name}.xz" for name in originals if name.endswith(".wasm")
+    }
+    kinds = {PurePosixPath(name.removesuffix(".xz")).suffix for name in plain}
     assert {".html", ".js", ".css", ".wasm"} <= kinds
     linked = wheel.read("phase_rppg/web/page/index.html").decode()
-    assert all(f"./{name}" in linked for name in page if name.startswith("assets/index-"))
-    own = sum(wheel.getinfo(f"phase_rppg/web/page/{name}").file_size for name in page if ".wasm" not in name)
-    assert own < 300_000  # the runtime's wasm aside, the page is small
+    assert all(f"./{name}" in linked for name in plain if name.startswith("assets/index-"))
+    size = {name: wheel.getinfo(f"phase_rppg/web/page/{name}").file_size for name in plain}
+    decoder = {name for name in plain if name.startswith("assets/fileDecoder-")}  # loaded with a file only
+    own = sum(size[name] for name in plain - decoder if ".wasm" not in name)
+    assert own < 400_000  # the wasm of the runtime aside, the page is small, texts of four languages included
+    assert sum(size[name] for name in decoder) < 300_000
     assert b"Copyright" in wheel.read("phase_rppg/web/page/NOTICES.txt")  # of what was bundled
+
+
+def test_the_wheel_is_small_and_its_page_is_that_of_the_checkout(
+    wheel: zipfile.ZipFile, built: Path, tmp_path: Path
+) -> None:
+    assert wheel.filename is not None
+    assert Path(wheel.filename).stat().st_size < MAX_WHEEL_BYTES
+    wheel.extractall(tmp_path)
+    packed, plain = catalogue(tmp_path / "phase_rppg/web/page"), catalogue(built)
+    assert set(packed) == set(plain)
+    for name, asset in plain.items():
+        assert packed[name].read() == asset.read()
+        assert (packed[name].tag, packed[name].media_type) == (asset.tag, asset.media_type)
+        assert packed[name].immutable == asset.immutable
 
 
 def test_the_networks_are_inside_with_their_manifests_and_notice(wheel: zipfile.ZipFile) -> None:
@@ -67,7 +94,12 @@ def test_the_networks_are_inside_with_their_manifests_and_notice(wheel: zipfile.
 
 @pytest.mark.parametrize(
     ("folder", "suffix"),
-    [("session/calibrations", ".json"), ("recipes", ".toml"), ("recipes/worlds", ".toml")],
+    [
+        ("session/calibrations", ".json"),
+        ("recipes", ".toml"),
+        ("recipes/worlds", ".toml"),
+        ("infer/weights", ".safetensors"),
+    ],
 )
 def test_every_data_file_is_inside(wheel: zipfile.ZipFile, folder: str, suffix: str) -> None:
     wanted = {file.name for file in (PACKAGE / folder).glob(f"*{suffix}")}
@@ -76,7 +108,7 @@ def test_every_data_file_is_inside(wheel: zipfile.ZipFile, folder: str, suffix: 
 
 
 def test_nothing_else_is_inside(wheel: zipfile.ZipFile) -> None:
-    unwanted = (".map", ".ts", ".tsx", "package.json", "package-lock.json", ".pyc", ".safetensors")
+    unwanted = (".map", ".ts", ".tsx", "package.json", "package-lock.json", ".pyc")
     assert [name for name in wheel.namelist() if name.endswith(unwanted)] == []
     assert [name for name in wheel.namelist() if "node_modules" in name or "/tests/" in name] == []
     tops = {name.split("/")[0] for name in wheel.namelist()}

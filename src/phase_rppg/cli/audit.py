@@ -1,4 +1,4 @@
-"""`phase audit`: what is wrong with a data set, before a network learns it."""
+"""`phase audit`: find errors in a data set before training on it."""
 
 from __future__ import annotations
 
@@ -7,82 +7,90 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from . import options
+from .terminal import escaped, open_console
+
 if TYPE_CHECKING:
     from ..datasets.audit import Audit
 
 NAME = "audit"
-_MOST_ROWS = 60  # recordings that are listed one by one; the report has them all
+PANEL = "Research"
+_MAX_ROWS = 60  # of the table on the terminal; the report lists every recording
 
 
 def command(
-    dataset: str = typer.Argument(..., metavar="DATASET", help="ubfc_rppg, pure, buaa_mihr, mmpd or folder."),
-    root: Path = typer.Argument(..., metavar="ROOT", help="The folder of the data set."),
-    out: Path = typer.Option(
-        Path("audit.html"), "--out", "-o", metavar="FILE.html", help="The report, one HTML file."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print the figures and findings as JSON as well."),
-    workers: int = typer.Option(
-        1, help="Recordings looked at at once, each in its own process; 0: in this one."
-    ),
-    strict: bool = typer.Option(False, "--strict", help="End with code 4 when anything is found."),
+    dataset: str = options.dataset(),
+    root: Path = options.root(),
+    out: Path = options.out(Path("audit.html"), "FILE.html", "HTML report to write."),
+    workers: int = options.workers(work="checks the recordings"),
+    allow_outside: bool = options.ALLOW_OUTSIDE,
+    strict: bool = typer.Option(False, "--strict", help="Exit with code 4 if there are findings."),
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
-    """Check a data set for shifted, copied or flat labels, cut videos, missing faces and gaps.
+    """Check a data set for shifted, copied or flat labels, truncated videos, missing faces and gaps.
 
-    Every video is decoded once, its pulse is compared with the label, and the result is a report with plots.
+    The command decodes each video once, compares its pulse with the label and writes a report with plots.
 
     Example: `phase audit pure ~/data/PURE --out pure-audit.html --workers 4`
     """
     from ..datasets import base
     from ..datasets.audit import audit
     from ..datasets.audit_report import to_html
-    from ..errors import InputError
+    from ..errors import InputError, require
     from ..fileio import dump_json, write_text
+    from .outputs import check_output
     from .progress import bar
 
-    total = len(base.find(dataset, root))
-    with bar("looking") as progress:
+    check_output(out, force=force, suffixes=(".html",))
+    require("matplotlib")
+    total = len(base.find(dataset, root, allow_outside=allow_outside))
+    with bar("checking", quiet) as progress:
         task = progress.add_task("", total=total)
-        result = audit(dataset, root, workers=workers, on_done=lambda _: progress.advance(task))
+        result = audit(
+            dataset,
+            root,
+            workers=workers,
+            allow_outside=allow_outside,
+            on_done=lambda _: progress.advance(task),
+        )
     write_text(out, to_html(result))
     if as_json:
         typer.echo(dump_json(result.as_json()))
     else:
         _print(result, dataset, out)
     if not result.measured:
-        raise InputError(f"{root}: no usable recording, {len(result.findings)} problems; the report is {out}")
+        raise InputError(f"{root}: no usable recording, {len(result.findings)} findings; report: {out}")
     if strict and result.findings:
-        raise InputError(f"{root}: {len(result.findings)} findings; the report is {out}")
+        raise InputError(f"{root}: {len(result.findings)} findings; report: {out}")
 
 
 def _print(result: Audit, dataset: str, out: Path) -> None:
-    """Every recording in a line, what is wrong with some of them, and a summary."""
-    from rich.console import Console
+    """Print a table of the recordings, a table of the findings and a summary."""
     from rich.table import Table
 
-    console = Console()
+    console = open_console(soft_wrap=False)
     flagged = {finding.recording for finding in result.findings}
-    shown = [m for m in result.measured if len(result.measured) <= _MOST_ROWS or m.name in flagged]
-    rows = Table(title=f"{dataset}: what was measured")
+    shown = [m for m in result.measured if len(result.measured) <= _MAX_ROWS or m.name in flagged]
+    rows = Table(title=f"{dataset}: recordings")
     rows.add_column("recording")
-    for title in ("length", "frame rate", "face seen", "heart rate", "label later by", "label fits"):
+    for title in ("length", "frame rate", "face visible", "heart rate", "label delay", "correlation"):
         rows.add_column(title, justify="right")
-    for m in shown[:_MOST_ROWS]:
+    for m in shown[:_MAX_ROWS]:
         bpm = f"{sorted(m.bpm)[len(m.bpm) // 2]:.0f} bpm" if len(m.bpm) else "–"
-        lag = "cannot be told" if m.lag_s is None else f"{m.lag_s:+.2f} s"
+        lag = "unknown" if m.lag_s is None else f"{m.lag_s:+.2f} s"
         rows.add_row(
-            m.name + (" ⚠" if m.name in flagged else ""), f"{m.video_s:.1f} s", f"{m.fps:.2f} fps",
+            escaped(m.name) + (" ⚠" if m.name in flagged else ""), f"{m.video_s:.1f} s", f"{m.fps:.2f} fps",
             f"{m.coverage:.0%}", bpm, lag, f"r = {m.agreement:.2f}",
         )  # fmt: skip
     if shown:
         console.print(rows)
     if result.findings:
-        table = Table("recording", "kind", "what", title=f"{dataset}: findings")
+        table = Table("recording", "kind", "finding", title=f"{dataset}: findings")
         for finding in result.findings:
-            table.add_row(finding.recording, finding.kind, finding.text)
+            table.add_row(*map(escaped, (finding.recording, finding.kind, finding.text)))
         console.print(table)
     count = len(result.findings)
-    verdict = f"{count} findings in {len(flagged)} of them" if count else "nothing was found to be wrong"
-    console.print(
-        f"{len(result.measured)} recordings, {verdict}; the report is {out}",
-        markup=False, highlight=False, soft_wrap=True,
-    )  # fmt: skip
+    verdict = f"{count} findings in {len(flagged)} of them" if count else "no findings"
+    console.print(f"{len(result.measured)} recordings, {verdict}; report: {escaped(out)}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`phase explain`: where the network looks, and which filter over time it has learnt."""
+"""`phase explain`: show the attention masks or the temporal kernel of a network."""
 
 from __future__ import annotations
 
@@ -8,124 +8,142 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..registry import DEFAULT_METHOD
+from . import choices, options
+from .terminal import escaped, open_console
 
 if TYPE_CHECKING:
     from ..measurement.attention import AttentionResult
     from ..session.results import FaceResult
 
 NAME = "explain"
-MOMENTS = 4
-SUFFIXES = (".png", ".mp4")
+PANEL = "Measure"
+DEFAULT_TIMES = 4  # times shown in an image without --at
 
 
 def command(
-    what: Path = typer.Argument(
-        None,
-        metavar="VIDEO",
-        help="A video; with --kernel a checkpoint, a manifest or an ONNX file instead of the shipped one.",
+    source: Path = typer.Argument(None, metavar="VIDEO", help="A video; none with --kernel."),
+    out: Path = options.out(
+        None, "FILE", "File to write: .png, .svg or .pdf for a figure, .mp4 for a video."
     ),
-    out: Path = typer.Option(
-        None, "--out", "-o", metavar="FILE", help="What to draw: FILE.png, or FILE.mp4 for a film."
-    ),
-    face: str = typer.Option("largest", "--face", help="Whose face: largest, or its number."),
+    face: str = typer.Option("largest", "--face", help="Face to show: largest, or its number."),
     at_s: list[float] = typer.Option(
-        [], "--at", metavar="S", help="A moment in seconds; may be repeated. Without it, four of them."
+        [],
+        "--at",
+        metavar="S",
+        help="Time in seconds to show; may be repeated.",
+        show_default="four evenly spaced times",
     ),
-    weights: str = typer.Option(
-        DEFAULT_METHOD, "--weights", metavar="PATH", help="A manifest or an ONNX file of your own."
+    model: str = typer.Option(
+        DEFAULT_METHOD,
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help=f"A bundled network ({choices.networks()}), a manifest or an ONNX file; "
+        "with --kernel also a checkpoint (.safetensors).",
+        autocompletion=options.completion(lambda: choices.networks().split(", "), files=True),
     ),
-    fps: float = typer.Option(None, "--fps", help="True frame rate, when the file's timestamps are wrong."),
+    fps: float = options.FPS,
     kernel: bool = typer.Option(
-        False, "--kernel", help="Draw the learnt impulse response instead, and fit a damped oscillator."
+        False, "--kernel", help="Plot the learnt impulse response and fit damped oscillators to it."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of words."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and no warnings."),
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
-    """Show where the network looks in a video, or which filter over time it has learnt.
+    """Show the attention masks of the network on a video, or its learnt temporal kernel.
 
-    For a video: the masks of the Adaptive Spatial Filter over its frames, as a picture of some moments or as
-    a film, and how much of their mass lies on skin. With `--kernel`: how the wave answers to a push of the
-    features, and how much of that a damped oscillator explains (needs the extra `train`). Exit code: 0 drawn,
-    3 no face, or no pulse (then the picture shows where the network looked in vain), 4 cannot be read.
+    For a video, the command draws the masks of the Adaptive Spatial Filter over the frames and reports their
+    share on skin. With `--kernel`, it plots the impulse response of the temporal part and fits damped
+    oscillators (needs the extra `train`). Exit code: 0 a reading, 3 no face or no reading, 4 the file cannot
+    be read. If there is a face but no reading, the masks are still drawn.
 
     Example: `phase explain face.mp4 -o face.png`
 
     Example: `phase explain --kernel -o kernel.png --json`
     """
-    from ..errors import UsageError
+    from ..errors import UsageError, require
+    from ..report.figure_file import SUFFIXES
+    from .outputs import check_output
 
     if kernel:
         from .explain_kernel import explain_kernel
 
-        explain_kernel(str(what) if what is not None else weights, out, as_json=as_json)
+        if source is not None:
+            raise UsageError(f"--kernel reads no video; name a checkpoint with --model {source}")
+        explain_kernel(model, out, force=force, as_json=as_json)
         return
-    if what is None:
-        raise UsageError("no video given; say which: phase explain VIDEO -o out.png (or --kernel)")
-    if out is None or out.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--out: got {out or 'nothing'}, accepted: a name ending in {' or '.join(SUFFIXES)}")
-    explain_video(what, out, face, at_s, weights, fps, as_json=as_json, quiet=quiet)
+    if source is None:
+        raise UsageError("no video given; name one: phase explain VIDEO -o out.png (or use --kernel)")
+    if out is None:
+        raise UsageError("--out: got nothing, accepted: a name ending in .png, .svg, .pdf or .mp4")
+    check_output(out, force=force, suffixes=(*SUFFIXES, ".mp4"), inputs=[source])
+    require("matplotlib")
+    explain_video(source, out, face, at_s, model, fps, as_json=as_json, quiet=quiet)
 
 
 def explain_video(
     video: Path,
     out: Path,
-    which: str,
+    face_name: str,
     at_s: list[float],
-    weights: str,
+    model: str,
     fps: float | None,
     *,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Draw the masks of one video; ends with code 3 when there is nothing to read in it."""
+    """Draw the masks of one video; exit with code 3 if it has no reading."""
     from ..errors import ArgumentError, InputError
     from ..measurement.attention import record_attention
     from ..session.reasons import ADVICE
     from ..types import Estimate, Reason
     from ..video.decode import VideoFile
     from . import NO_READING
-    from .measure import check_output, progress_bar, stderr
+    from .measure import progress_bar, stderr
 
-    check_output(out)
     if video.is_dir():
-        raise InputError(f"{video}: a folder; name one video file")
+        raise InputError(f"{video} is a folder; name one video file")
     source = VideoFile(video, fps)
-    with progress_bar(video, quiet) as tell:
-        seen = record_attention(source, weights, progress=tell)
-    for warning in () if quiet else seen.result.warnings:
-        stderr().print(f"warning: {warning}", style="yellow", markup=False)
-    chosen = seen.face(which)
-    if chosen is None:
-        reason = seen.result.reason or Reason.NO_FACE
-        stderr().print(f"{video.name}: no reading: {reason} – {ADVICE[reason]}; nothing drawn", markup=False)
+    with progress_bar(video, quiet) as update:
+        recorded = record_attention(source, model, progress=update)
+    for warning in () if quiet else recorded.result.warnings:
+        stderr().print(f"warning: {escaped(warning)}", style="yellow")
+    face = recorded.face(face_name)
+    if face is None:
+        reason = recorded.result.reason or Reason.NO_FACE
+        stderr().print(f"{escaped(video.name)}: no reading: {reason} – {ADVICE[reason]}; nothing drawn")
         raise typer.Exit(NO_READING)
-    attention = seen.attentions[chosen.id]
-    last_s = seen.result.duration_s
-    for moment in at_s:
-        if not 0 <= moment <= last_s:
-            raise ArgumentError("--at", moment, f"a moment in the video, 0 to {last_s:.1f} s")
+    attention = recorded.attentions[face.id]
+    last_s = recorded.result.duration_s
+    for t_s in at_s:
+        if not 0 <= t_s <= last_s:
+            raise ArgumentError("--at", t_s, f"a time in the video, 0 to {last_s:.1f} s")
     if out.suffix.lower() == ".mp4":
         from ..report.attention_video import save_mp4
 
-        with progress_bar(video, quiet) as tell:
-            save_mp4(out, source, seen, chosen, tell)
+        with progress_bar(video, quiet) as update:
+            save_mp4(out, source, recorded, face, update)
     else:
-        from ..report.attention_plots import save_png
+        from ..report import attention_plots
 
-        save_png(out, source, seen, chosen, sorted(at_s) or attention.moments(MOMENTS))
-    _say(video, out, seen, chosen, as_json)
-    if not isinstance(chosen.summary, Estimate):
+        attention_plots.save(
+            out, source, recorded, face, sorted(at_s) or attention.spaced_times(DEFAULT_TIMES)
+        )
+    _print_summary(video, out, recorded, face, as_json)
+    if not isinstance(face.summary, Estimate):
         raise typer.Exit(NO_READING)
 
 
-def _say(video: Path, out: Path, seen: AttentionResult, face: FaceResult, as_json: bool) -> None:
-    from rich.console import Console
+def _print_summary(
+    video: Path, out: Path, recorded: AttentionResult, face: FaceResult, as_json: bool
+) -> None:
+    """Print the reading of the face and the share of each mask on skin."""
 
     from ..fileio import dump_json
-    from ..report.document import line
+    from ..report.document import face_text
     from ..types import Estimate
 
-    attention = seen.attentions[face.id]
+    attention = recorded.attentions[face.id]
     shares, area = attention.mean_on_skin(), attention.mean_skin_area()
     if as_json:
         typer.echo(
@@ -133,7 +151,7 @@ def _say(video: Path, out: Path, seen: AttentionResult, face: FaceResult, as_jso
                 {
                     "video": str(video),
                     "picture": str(out),
-                    "network": seen.result.method,
+                    "network": recorded.result.method,
                     "face": face.id,
                     "bpm": round(face.summary.bpm, 2) if isinstance(face.summary, Estimate) else None,
                     "reason": None if isinstance(face.summary, Estimate) else str(face.summary.reason),
@@ -145,11 +163,9 @@ def _say(video: Path, out: Path, seen: AttentionResult, face: FaceResult, as_jso
             )
         )
         return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{video.name}: {line(face)}", markup=False)
+    console = open_console()
+    console.print(f"{escaped(video.name)}: {escaped(face_text(face))}")
     for number, share in enumerate(shares, 1):
-        which = f"mask {number}" if len(shares) > 1 else "the mask"
-        console.print(
-            f"{100 * share:.0f} % of {which} lies on skin, which is {100 * area:.0f} % of the square"
-        )
-    console.print(f"drawn: {out}", markup=False)
+        name = f"mask {number}" if len(shares) > 1 else "the mask"
+        console.print(f"{100 * share:.0f} % of {name} is on skin; skin is {100 * area:.0f} % of the crop")
+    console.print(f"written: {escaped(out)}")

@@ -1,4 +1,4 @@
-"""The part of `phase explain` that looks at the filter over time instead of at a video."""
+"""`phase explain --kernel`: the impulse response of the temporal part of a network."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .terminal import escaped
+
 if TYPE_CHECKING:
     from ..nn.phasenet.impulse_response import Response
     from ..physics.kernel import Component
 
 
-def explain_kernel(which: str, out: Path | None, *, as_json: bool) -> None:
-    """Linearise the temporal part of a network, fit oscillators, and say and draw what came out."""
+def explain_kernel(which: str, out: Path | None, *, force: bool, as_json: bool) -> None:
+    """Linearise the temporal part of a network, fit damped oscillators, and print and plot the result."""
     from ..errors import UsageError
-    from .measure import check_output
+    from .outputs import check_figure
 
-    if out is not None:
-        if out.suffix.lower() != ".png":
-            raise UsageError(f"--out: got {out}, accepted with --kernel: a name ending in .png")
-        check_output(out)
+    check_figure(out, force=force, option="--out")
     try:
-        from ..nn.phasenet.impulse_response import response
-        from ..train.restore import temporal_part
+        from ..nn.phasenet.impulse_response import response, still_face_features
+        from ..train.export import load_streaming
     except ModuleNotFoundError as error:
         raise UsageError(f"--kernel needs {error.name}: pip install 'phase-rppg[train]'") from error
     from ..physics.kernel import components
 
-    network, z = temporal_part(which)
-    answer = response(network, z)
-    found = components(answer.jacobian, answer.fps)
+    network, _ = load_streaming(which)
+    measured = response(network, still_face_features(network))
+    found = components(measured.jacobian, measured.fps)
     if out is not None:
         from ..evaluate.kernel_plot import kernel_figure
-        from ..evaluate.plots import save
+        from ..report.figure_file import save_figure
 
-        save(kernel_figure(found, answer.fps, f"Impulse response of the temporal part: {which}"), out)
-    facts = kernel_facts(which, answer, found)
+        save_figure(
+            kernel_figure(found, measured.fps, f"Impulse response of the temporal part: {which}"), out
+        )
+    facts = kernel_json(which, measured, found)
     if as_json:
         from ..fileio import dump_json
 
@@ -45,15 +46,15 @@ def explain_kernel(which: str, out: Path | None, *, as_json: bool) -> None:
         _print(facts, out)
 
 
-def kernel_facts(which: str, answer: Response, found: list[Component]) -> dict[str, Any]:
-    """Plain values, as JSON has them."""
+def kernel_json(which: str, measured: Response, found: list[Component]) -> dict[str, Any]:
+    """Return the JSON document of an impulse response and its components."""
     from ..physics.kernel import EPS
 
     return {
         "network": which,
-        "fps": answer.fps,
-        "lags": int(answer.jacobian.shape[1]),
-        "linear": round(answer.linear, 4),
+        "fps": measured.fps,
+        "lags": int(measured.jacobian.shape[1]),
+        "linear": round(measured.linear, 4),
         "explained": round(sum(c.share * c.explained for c in found) / sum(c.share for c in found), 4),
         "eps": EPS,
         "components": [
@@ -85,19 +86,19 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(
         f"{facts['network']}: {facts['lags']} lags at {facts['fps']:g} fps; "
-        f"{100 * facts['linear']:.0f} % of its answer is the same at all moments"
+        f"{100 * facts['linear']:.0f} % of the response is time-invariant"
     )
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
     for title in (
         "energy",
         "R²",
         "memory",
-        "its R²",
+        "mem. R²",
         "ω/2π",
         "ζ",
         "delay",
         "length",
-        "oscillator",
+        "osc.",
         "Prop. 2",
     ):
         table.add_column(title, justify="right", no_wrap=True)
@@ -114,8 +115,9 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
         )
     console.print(table)
     console.print(
-        "R²: explained by one damped oscillator. Memory: energy at lags of 0.1 s and more.\n"
-        f"Delay and lengths in frames; a length holds all but {facts['eps']:g} of the weight."
+        "R²: variance explained by one damped oscillator. Memory: energy at lags of 0.1 s and more.\n"
+        f"Delay and lengths are in frames; a length contains all but {facts['eps']:g} of the weight.\n"
+        "Lengths: of the kernel, of its oscillator (osc.), and guaranteed by Proposition 2."
     )
     if out is not None:
-        console.print(f"drawn: {out}", markup=False)
+        console.print(f"written: {escaped(out)}")

@@ -1,47 +1,61 @@
-"""`phase export`: make a trained network a file that runs anywhere."""
+"""`phase export`: convert a trained network to ONNX."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import typer
 
+from . import options
+from .terminal import escaped, open_console
+
 NAME = "export"
+PANEL = "Tools"
 
 
 def command(
     checkpoint: Path = typer.Argument(
-        ..., metavar="CHECKPOINT", help="A checkpoint of `phase train`, e.g. run/best.safetensors."
+        ..., metavar="CHECKPOINT", help="Checkpoint written by `phase train`, e.g. run/best.safetensors."
     ),
-    out: Path = typer.Option(
-        None,
-        "--out",
-        "-o",
-        metavar="FILE.onnx",
-        help="The ONNX file to write.",
-        show_default="beside the checkpoint",
+    out: Path = options.out(
+        None, "FILE.onnx", "ONNX file to write.", show_default="CHECKPOINT with the suffix .onnx"
     ),
-    name: str = typer.Option(None, "--name", help="What to call the network.", show_default="the recipe's"),
+    name: str = typer.Option(
+        None, "--name", help="Name of the network in the manifest.", show_default="from the recipe"
+    ),
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
 ) -> None:
-    """Export a checkpoint to one ONNX file with explicit state, and its manifest.
+    """Export a checkpoint to an ONNX file with explicit state, and write its manifest.
 
-    The graph takes any number of frames at a time, so one file serves live and offline. It is compared with
-    torch over 300 frames before it is kept.
+    The graph accepts any number of frames per call, so one file serves streaming and whole videos. The
+    command compares it with torch over 300 frames before it saves the file.
 
     Example: `phase export run/best.safetensors --out phasenet-stream.onnx`
     """
-    from rich.console import Console
 
     from ..errors import UsageError
+    from ..fileio import dump_json
+    from .outputs import check_output
 
     try:
         from ..train.export import export
     except ModuleNotFoundError as error:
         raise UsageError(f"exporting needs {error.name}: pip install 'phase-rppg[train]'") from error
-    target = (out or checkpoint).with_suffix(".onnx")
+    target = checkpoint.with_suffix(".onnx") if out is None else out
+    check_output(target, force=force, suffixes=(".onnx",), inputs=[checkpoint])
+    check_output(target.with_suffix(".json"), force=force)
     manifest = export(checkpoint, target, name=name)
-    console = Console()
+    if as_json:
+        typer.echo(dump_json({"file": str(target), **dataclasses.asdict(manifest)}))
+        return
+    console = open_console()
     console.print(
-        f"{target}: {manifest.name}, {manifest.parameters:,} parameters, sha256 {manifest.sha256[:12]}…"
+        f"{escaped(target)}: {escaped(manifest.name)}, {manifest.parameters:,} parameters, "
+        f"sha256 {manifest.sha256[:12]}…"
     )
-    console.print(f"differs from torch by at most {manifest.parity:.1e} of the wave's spread over 300 frames")
+    console.print(
+        f"largest difference from torch over 300 frames: {manifest.parity:.1e} of the waveform's "
+        "standard deviation"
+    )

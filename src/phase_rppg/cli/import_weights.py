@@ -1,4 +1,4 @@
-"""`phase import-weights`: weights that others published, for our protocols."""
+"""`phase import-weights`: convert weights that other authors published."""
 
 from __future__ import annotations
 
@@ -6,73 +6,73 @@ from pathlib import Path
 
 import typer
 
+from .. import registry
+from . import options
+from .terminal import escaped, open_console
+
 NAME = "import-weights"
+PANEL = "Tools"
 
 
 def command(
     file: Path = typer.Argument(
-        ..., metavar="FILE", help="A .pth file of the rPPG-Toolbox (PhysNet, FactorizePhys or PhysMamba)."
+        ..., metavar="FILE", help="A .pth file from rPPG-Toolbox or from the authors of a network."
     ),
-    output: Path = typer.Option(
-        None,
-        "--out",
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Where to write.",
-        show_default="beside FILE, as .safetensors",
-    ),
+    out: Path = options.out(None, "FILE", "File to write.", show_default="FILE with the suffix .safetensors"),
     network: str = typer.Option(
         None,
         "--network",
         "-n",
-        help="physnet, factorizephys or physmamba.",
-        show_default="recognised by its names",
+        help="Network: physnet, deepphys, ts-can, efficientphys, physformer, rhythmformer, physmamba, "
+        "factorizephys, bigsmall, contrast-phys or phasenet-release.",
+        show_default="detected from the names of the tensors",
+        autocompletion=options.completion(lambda: registry.names("nn")),
     ),
-    size: int = typer.Option(None, "--size", help="Input size in pixels.", show_default="as published"),
+    size: int = typer.Option(None, "--size", help="Input size in pixels.", show_default="that of the file"),
     target: str = typer.Option(
         None,
         "--target",
-        help="What the wave was trained to be: 'wave' or 'difference' (its slope).",
+        help="Training target of the network: 'wave', or 'difference' for its first difference.",
         show_default="as published",
     ),
-    force: bool = typer.Option(False, "--force", help="Overwrite the output."),
+    force: bool = options.FORCE,
 ) -> None:
-    """Turn a published state dict into one of our weights files, renamed layer by layer.
+    """Convert a published state dict to a checkpoint of this package.
 
-    The file is opened without running any code in it. Every tensor must have the published name and shape;
-    what is missing, unexpected or mis-shaped is named. `phase_rppg.nn.weights.load` reads the result. Needs
-    the extra `train` (torch).
+    The command reads tensors only and never runs code from the file. It lists tensors that are missing,
+    unexpected or of the wrong shape. The option `--model` of phase evaluate accepts the result. Needs the
+    extra `train` (torch).
 
     Example: `phase import-weights PURE_PhysNet_DiffNormalized.pth -o physnet-pure.safetensors`
     """
-    from rich.console import Console
 
     from .. import fileio, nn
-    from ..errors import ArgumentError, OutputError, UsageError
+    from ..errors import ArgumentError, UsageError
+    from .outputs import check_output
 
     try:
-        from ..nn import counting, published_weights, weights
+        from ..nn import counting, published_weights
+        from ..train.checkpoint import describe, save_checkpoint
     except ModuleNotFoundError as error:
-        raise UsageError(f"weights need {error.name}: pip install 'phase-rppg[train]'") from error
-    written = output or file.with_suffix(".safetensors")
-    if written.exists() and not force:
-        raise OutputError(written, "exists already; --force overwrites it")
+        raise UsageError(f"importing weights needs {error.name}: pip install 'phase-rppg[train]'") from error
+    written = file.with_suffix(".safetensors") if out is None else out
+    check_output(written, force=force, suffixes=(".safetensors",), inputs=[file])
     if target not in (None, "wave", "difference"):
         raise ArgumentError("--target", target, "wave or difference")
     state = published_weights.read_published(file)
-    name = network or published_weights.guess(state, file)
-    converted = published_weights.convert(state, name, file)
-    overrides = {} if size is None else {"size": size}
+    name = network or published_weights.recognise(state, file)
+    published_weights.layout_of(name)
+    pixels = size or published_weights.published_size(state, name)
+    converted = published_weights.convert(state, name, file, pixels)
+    overrides = {} if pixels is None else {"size": pixels}
     built = nn.build(name, **overrides)
     built.load_state_dict(converted)
-    facts = {
-        "target": target or published_weights.SOURCES[name].target,
-        "imported_from": file.name,
-        "imported_sha256": fileio.sha256(file),
-    }
-    weights.save(written, name, converted, overrides=overrides, facts=facts)
-    console = Console()
-    console.print(f"{name}: {len(converted)} tensors, {counting.parameters(built):,} parameters → {written}")
-    if facts["target"] == "difference":
-        console.print("It was trained on the slope of the pulse; its wave is summed up when it is loaded.")
+    spec = describe(name, overrides, built, target=target or registry.load("nn", name).TARGET)
+    provenance = {"imported_from": file.name, "imported_sha256": fileio.sha256(file)}
+    save_checkpoint(written, spec, converted, provenance=provenance)
+    console = open_console()
+    console.print(
+        f"{name}: {len(converted)} tensors, {counting.parameters(built):,} parameters → {escaped(written)}"
+    )
+    if spec.target == "difference":
+        console.print("The network predicts differences of the waveform; loading it integrates them.")

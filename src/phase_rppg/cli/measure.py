@@ -1,124 +1,263 @@
-"""`phase measure`: a heart rate from face videos."""
+"""`phase measure`: measure the heart rate in face videos."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..registry import DEFAULT_METHOD
+from ..workers import LOCAL
+from . import options
+from .measure_outputs import STDOUT, Outputs
+from .measure_text import Printed, print_result, stderr
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ..measurement.batch import Failure
+    from ..measurement.batch import FaceChoice, VideoInput
     from ..measurement.measure import MeasureOptions
     from ..session.results import Result
 
+__all__ = ["NAME", "PANEL", "command", "measure_one", "print_result", "progress_bar", "stderr"]
+
 NAME = "measure"
+PANEL = "Measure"
+_INPUT, _FILES, _TEXT = "Input", "Output files", "Printed output"
+
+
+def _in(panel: str, option: Any) -> Any:
+    """Return a shared option in a panel of the help text."""
+    placed = copy.copy(option)
+    placed.rich_help_panel = panel
+    return placed
 
 
 def command(
-    videos: list[Path] = typer.Argument(None, metavar="VIDEO…", help="Video files, or folders of videos."),
+    videos: list[str] = typer.Argument(
+        None,
+        metavar="VIDEO…",
+        help="Video files, folders of videos or frames, colour traces (.csv), addresses such as "
+        "s3://bucket/folder, @FILE with a list of these, or - for standard input.",
+    ),
     camera: str = typer.Option(
         None,
         "--camera",
         metavar="N",
-        help="Measure live: the number of a camera (0 is the first), or its name.",
+        help="Measure live from a camera: its number (0 is the first) or its name.",
+        rich_help_panel=_INPUT,
     ),
-    method: str = typer.Option(
-        DEFAULT_METHOD,
-        "--method",
-        "-m",
-        help="The network, a method (pos, chrom, green, ica, pca, lgi, pbv, omit, 2sr), or a manifest.",
+    pattern: str = typer.Option(
+        None,
+        "--glob",
+        metavar="PATTERN",
+        help="Files to take from folders, such as `*.avi` or `subject*/vid.avi`.",
+        rich_help_panel=_INPUT,
     ),
-    window_s: float = typer.Option(10.0, "--window", help="Length of the windows in seconds."),
-    step_s: float = typer.Option(1.0, "--step", help="Seconds between two windows."),
-    face: str = typer.Option("all", "--face", help="Whom to measure: largest or all."),
-    fps: float = typer.Option(None, "--fps", help="True frame rate, when the file's timestamps are wrong."),
-    ungated: bool = typer.Option(False, "--ungated", help="Show every window's number with its p_ok."),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print a JSON document (a list for several videos; a line per window, live)."
+    fps: float = _in(_INPUT, options.FPS),
+    allow_network: bool = typer.Option(
+        False,
+        "--allow-network",
+        help="Read videos from web addresses and object stores.",
+        rich_help_panel=_INPUT,
     ),
-    csv_file: Path = typer.Option(None, "--csv", metavar="FILE", help="Write one row per window."),
-    plot: Path = typer.Option(
-        None, "--plot", metavar="FILE.png", help="Draw wave, spectrum and rate over time."
+    model: str = options.model("How to measure", "an exported network (.json or .onnx)"),
+    window_s: float = options.WINDOW,
+    step_s: float = options.STEP,
+    face: str = typer.Option("all", "--face", help="Faces to measure: all, largest, or a face number."),
+    ungated: bool = typer.Option(False, "--ungated", help="Show the rate and p_ok of every window."),
+    workers: int = options.workers(None, work="measures the videos", show_default="one per CPU core"),
+    engine: str = options.ENGINE,
+    address: str = options.ADDRESS,
+    out: Path = options.out(
+        None,
+        "DIR",
+        "Write all results into this folder; several videos get a sub-folder each.",
+        rich_help_panel=_FILES,
     ),
+    overlay: bool = typer.Option(
+        False,
+        "--overlay",
+        help="Add to -o a video with face box, mask, waveform and rate.",
+        rich_help_panel=_FILES,
+    ),
+    csv_file: Path = typer.Option(
+        None,
+        "--csv",
+        metavar="FILE",
+        help="Write one row per window; - is standard output.",
+        rich_help_panel=_FILES,
+    ),
+    parquet: str = typer.Option(
+        None,
+        "--parquet",
+        metavar="DIR",
+        help="Write Parquet tables of all videos into this folder or object store, for many videos.",
+        rich_help_panel=_FILES,
+    ),
+    wave: Path = typer.Option(
+        None,
+        "--wave",
+        metavar="FILE",
+        help="Write the waveform as .csv, .edf (EDF+) or .hea (WFDB).",
+        rich_help_panel=_FILES,
+    ),
+    beats: Path = typer.Option(
+        None,
+        "--beats",
+        metavar="FILE.csv",
+        help="Write the beats and their intervals.",
+        rich_help_panel=_FILES,
+    ),
+    plot: Path = _in(_FILES, options.plot("Plot the waveform, its spectrum and the rate over time.")),
     report: Path = typer.Option(
-        None, "--report", metavar="FILE.html", help="Write a page that explains the result."
+        None, "--report", metavar="FILE.html", help="Write an HTML report.", rich_help_panel=_FILES
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress and no warnings."),
-    jobs: int = typer.Option(0, "--jobs", "-j", help="Processes for several videos; 0 takes one per core."),
+    force: bool = _in(_FILES, options.FORCE),
+    resume: bool = typer.Option(
+        False,
+        "--resume",
+        help="With -o or --parquet, skip videos that were already measured with the same options.",
+        rich_help_panel=_FILES,
+    ),
+    as_json: bool = typer.Option(
+        False,
+        "--json",
+        help="Print JSON: a document, a list for several videos, or live a line per window.",
+        rich_help_panel=_TEXT,
+    ),
+    ndjson: bool = typer.Option(
+        False,
+        "--ndjson",
+        help="Print JSON, one line per video, as soon as it is measured.",
+        rich_help_panel=_TEXT,
+    ),
+    full: bool = typer.Option(
+        False, "--full", help="Add the waveform and the beats to the JSON.", rich_help_panel=_TEXT
+    ),
+    quiet: bool = _in(_TEXT, options.QUIET),
 ) -> None:
-    """Measure the heart rate of every face in a video, or say why there is none.
+    """Measure the heart rate of every face in a video, or report why there is no reading.
 
-    A window gets a number only if it can be trusted; `--ungated` shows all of them. Exit code: 0 a reading,
-    3 no reading, 4 the video cannot be read. Of several videos, 0 means that at least one has a reading.
-    With `--camera` it runs until Ctrl-C. Not a medical device.
+    A window gets a rate only if p_alive, p_ok and the quality of the input suffice; `--ungated` shows all
+    rates. Exit code: 0 a reading, 3 no reading, 4 the video cannot be read. For several videos, 0 means that
+    at least one has a reading. `--camera` measures until Ctrl+C. Not a medical device.
 
-    Example: `phase measure face.mp4 --plot face.png`, or `phase measure --camera 0`
+    Example: `phase measure face.mp4 -o results`, or `phase measure --camera 0`
+
+    Example: `phase measure videos --parquet results --resume --engine ray`
     """
-    from ..errors import UsageError
-    from ..measurement.batch import find_videos
+    from ..errors import InputError, UsageError
+    from ..measurement.batch import FaceChoice
     from ..measurement.measure import MeasureOptions
-    from ..report.document import has_reading
+    from ..workers import Engine
+    from .measure_inputs import open_inputs
 
-    order = MeasureOptions(method, window_s, step_s, face, fps, gated=not ungated)
-    order.config()
-    check_window(order)
+    number = int(face) if face.isdecimal() else None
+    settings = MeasureOptions(
+        model, window_s, step_s, "all" if number is not None else face, fps, gated=not ungated
+    )
+    settings.config()  # refuses wrong values
+    check_window(settings)
+    where = Engine(engine, address)
+    outputs = Outputs(out, overlay, wave, beats, plot, csv_file, report, force, resume, parquet=parquet)
+    printed = Printed(as_json, ndjson, full and parquet is None, csv_file == STDOUT, ungated, quiet)
+    printed.check()
+    if parquet is not None and ndjson:
+        raise UsageError("--parquet prints a summary; choose --json, or --ndjson without --parquet")
+    outputs.check_names(settings)
     if camera is not None:
-        if videos or any(word is not None for word in (csv_file, plot, report, fps)):
+        if videos or fps is not None or ndjson or outputs != Outputs() or number is not None:
             raise UsageError(
-                "--camera goes without videos, --csv, --plot, --report and --fps; "
-                "--json gives a line per window"
+                "--camera cannot be combined with videos, --fps, a face number or output files; "
+                "--json prints a line per window"
             )
         from .measure_camera import measure_camera
 
-        raise typer.Exit(measure_camera(camera, order, as_json=as_json, quiet=quiet))
+        raise typer.Exit(measure_camera(camera, settings, as_json=as_json, quiet=quiet))
     if not videos:
-        raise UsageError("name a video, a folder of videos, or --camera 0")
-    files = find_videos(videos)
-    several = len(videos) > 1 or os.path.isdir(videos[0])
-    if several and plot is not None:
-        raise UsageError("--plot draws one video; use --report FILE.html for several")
-    check_outputs(files, [output for output in (csv_file, plot, report) if output is not None])
-    check_picture(plot)
-    failures: list[Failure] = []
-    if several:
-        results, failures = measure_several(files, order, jobs or os.cpu_count() or 1, quiet)
+        raise UsageError("no input given; name a video, a folder of videos, or --camera 0")
+    with (
+        printed.errors_as_json(videos),
+        open_inputs(videos, pattern, out, allow_network=allow_network) as (found, failures),
+    ):
+        if not found:
+            raise InputError(failures[0].problem)
+        count = options.cluster_workers(workers, where, os.cpu_count() or 1)
+        if parquet is not None:
+            from ..report.tables import TableJob, TableStore
+            from .measure_tables import TableRun
+
+            job, store = TableJob(settings, FaceChoice(number), full), TableStore(parquet, settings.method)
+            tables = TableRun(job, store, where, count, quiet, as_json)
+            code = tables.run(found, failures, tables.prepare(resume=resume, force=force))
+        elif where == LOCAL and len(found) == len(videos) == 1 and is_single(videos[0], found[0]):
+            code = measure_single(found[0], settings, FaceChoice(number), outputs, printed)
+        else:
+            from .measure_batch import Batch
+
+            files = replace(outputs if where == LOCAL else outputs.absolute(), several=True)
+            batch = Batch(settings, FaceChoice(number), files, printed)
+            code = batch.run(found, failures, count, where)
+    raise typer.Exit(code)
+
+
+def is_single(name: str, video: VideoInput) -> bool:
+    """Return whether an argument is one video, not a folder or a list that is searched for videos."""
+    from ..measurement.batch import is_frame_folder
+
+    if video.address or (name.startswith("@") and video.name != name):
+        return False
+    return not os.path.isdir(name) or is_frame_folder(Path(name))
+
+
+def measure_single(
+    video: VideoInput, options: MeasureOptions, face: FaceChoice, outputs: Outputs, printed: Printed
+) -> int:
+    """Measure one video, write and print its result, and return the exit code."""
+    from ..report.document import csv_text, document, has_reading
+    from . import NO_READING
+    from .measure_outputs import VideoWriter, write_common
+
+    outputs.check_targets([video])
+    if (stored := outputs.stored(video, options, face)) is not None:
+        return printed.repeat(stored, outputs)
+    result = face.apply(replace(measure_one(video.path, options, printed.quiet), video=video.name))
+    unwritten = VideoWriter(outputs, options, face)(video, result) + write_common(outputs, [result], [])
+    if printed.is_json:
+        printed.document(document(result, windows=iter if printed.as_json else list, full=printed.full))
+    elif printed.csv:
+        typer.echo(csv_text([result]), nl=False)
     else:
-        results = [measure_one(files[0], order, quiet)]
-    write_files(results, failures, csv_file, plot, report)
-    if as_json:
-        print_json(files, results, failures, several)
-    elif several:
-        print_table(results, failures, quiet)
-    else:
-        print_result(results[0], windows=ungated, quiet=quiet)
-    if not any(map(has_reading, results)):
-        from . import NO_READING
-
-        code_of_failures = 1 if any(failure.internal for failure in failures) else 4
-        raise typer.Exit(code_of_failures if failures and not results else NO_READING)
+        print_result(result, windows=printed.windows, quiet=printed.quiet)
+        if not unwritten:
+            printed.written(outputs)
+    if unwritten:
+        raise unwritten[0]  # after the result, so that it is not lost
+    return 0 if has_reading(result) else NO_READING
 
 
-def measure_one(video: Path, order: MeasureOptions, quiet: bool) -> Result:
-    """Measure one video with a progress bar on the terminal."""
+def measure_one(video: Path, options: MeasureOptions, quiet: bool) -> Result:
+    """Measure one video and show a progress bar."""
     from ..measurement.measure import run
 
-    with progress_bar(video, quiet) as tell:
-        return run(video, order, tell)
+    with progress_bar(video, quiet) as update:
+        return run(video, options, update)
 
 
 @contextlib.contextmanager
 def progress_bar(video: Path, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """A bar on the terminal; gives the function that takes the seconds reached."""
+    """Show a progress bar in a terminal; yield the function that sets the position in seconds."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from .terminal import escaped
 
     columns = (
         TextColumn("{task.description}"),
@@ -126,195 +265,31 @@ def progress_bar(video: Path, quiet: bool) -> Iterator[Callable[[float], None]]:
         TextColumn("{task.fields[at]}"),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=stderr(), transient=True, disable=quiet or not sys.stderr.isatty()
-    ) as bar:
-        task = bar.add_task(video.name, total=None, at="")
-        if not bar.disable:
-            bar.update(task, total=_duration_s(video))
+    with Progress(*columns, console=stderr(), transient=True) as bar:
+        task = bar.add_task(escaped(video.name), total=_duration_s(video), at="")
         yield lambda s: bar.update(task, completed=s, at=f"{s:.0f} s")
 
 
-def measure_several(
-    files: list[Path], order: MeasureOptions, jobs: int, quiet: bool
-) -> tuple[list[Result], list[Failure]]:
-    """Measure all videos in parallel; results in the order of the files."""
-    from rich.progress import Progress
-
-    from ..measurement.batch import Failure, measure_many
-
-    done: dict[int, Result | Failure] = {}
-    with Progress(console=stderr(), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
-        task = bar.add_task(f"{len(files)} videos", total=len(files))
-        for position, answer in measure_many(files, order, jobs):
-            done[position] = answer
-            bar.advance(task)
-    answers = [done[i] for i in range(len(files))]
-    return [a for a in answers if not isinstance(a, Failure)], [a for a in answers if isinstance(a, Failure)]
-
-
-def write_files(
-    results: list[Result],
-    failures: list[Failure],
-    csv_file: Path | None,
-    plot: Path | None,
-    report: Path | None,
-) -> None:
-    """Write what was asked for; each file whole or not at all."""
-    if csv_file is not None:
-        from ..fileio import write_text
-        from ..report.document import csv_text
-
-        write_text(csv_file, csv_text(results))
-    if plot is not None:
-        from ..report.plots import save_png
-
-        save_png(plot, results[0])
-    if report is not None:
-        from ..report.html import save_html
-
-        save_html(report, results, [(failure.video, failure.problem) for failure in failures])
-
-
-def print_json(files: list[Path], results: list[Result], failures: list[Failure], several: bool) -> None:
-    from ..fileio import json_pieces
-    from ..report.document import document
-
-    found = {result.video: document(result, windows=iter) for result in results}
-    found |= {failure.video: {"video": failure.video, "error": failure.problem} for failure in failures}
-    documents = [found[str(file)] for file in files]
-    for piece in json_pieces(documents if several else documents[0]):
-        typer.echo(piece, nl=False)
-    typer.echo()
-
-
-def print_result(result: Result, *, windows: bool = False, quiet: bool = False) -> None:
-    """One clear line per face; warnings go to stderr."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    from ..report.document import line
-    from ..session.reasons import ADVICE
-    from ..types import Estimate, Reason
-
-    console = Console(highlight=False, soft_wrap=True)
-    name = Path(result.video).name
-    for face in result.faces:
-        who = f"{name}, face {face.id}" if len(result.faces) > 1 else name
-        style = "bold green" if isinstance(face.summary, Estimate) else "yellow"
-        console.print(f"{escape(who)}: [{style}]{escape(line(face))}[/{style}]")
-        if windows:
-            for w in face.windows:
-                number = (
-                    f"{w.reading.bpm:6.1f} bpm" if isinstance(w.reading, Estimate) else f"{w.reading.reason}"
-                )
-                console.print(f"  {w.start_s:7.1f}–{w.end_s:.1f} s  {number}  p_ok {w.reading.p_ok:.2f}")
-    if not result.faces:
-        reason = result.reason or Reason.NO_FACE
-        console.print(f"{escape(name)}: [yellow]no reading: {reason} – {ADVICE[reason]}[/yellow]")
-    if not quiet:
-        for warning in result.warnings:
-            stderr().print(f"warning: {escape(warning)}", style="yellow")
-
-
-def print_table(results: list[Result], failures: list[Failure], quiet: bool) -> None:
-    """A table of all videos and a summary."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from ..report.document import has_reading, sureness
-    from ..types import Estimate
-
-    table = Table("video", "face", "bpm", "interval", "sure", "note", box=None, header_style="bold")
-    for index in (2, 3, 4):
-        table.columns[index].justify = "right"
-    for result in results:
-        name = escape(Path(result.video).name)
-        for face in result.faces:
-            reading = face.summary
-            if isinstance(reading, Estimate):
-                cells = (
-                    f"{reading.bpm:.1f}",
-                    f"{reading.low:.0f}–{reading.high:.0f}",
-                    sureness(reading.p_ok),
-                    "",
-                )
-            else:
-                cells = ("–", "", "", str(reading.reason))
-            table.add_row(name, str(face.id), *cells)
-        if not result.faces:
-            table.add_row(name, "–", "–", "", "", str(result.reason))
-        for warning in () if quiet else result.warnings:
-            table.add_row("", "", "", "", "", f"[yellow]{escape(warning)}[/yellow]")
-    for failure in failures:
-        problem = failure.problem.removeprefix(f"{failure.video}: ").split("; ")[0]
-        table.add_row(escape(Path(failure.video).name), "–", "–", "", "", f"[red]{escape(problem)}[/red]")
-    console = Console(highlight=False)
-    console.print(table)
-    good = sum(map(has_reading, results))
-    total = len(results) + len(failures)
-    summary = f"{total} video{'s' * (total != 1)}: {good} with a reading, {len(results) - good} without"
-    console.print(summary + (f", {len(failures)} could not be measured" if failures else ""))
-
-
-def check_window(order: MeasureOptions) -> None:
-    """Refuse windows in which nothing could ever be believed."""
+def check_window(options: MeasureOptions) -> None:
+    """Refuse windows that are too short for the gate."""
     from ..errors import ArgumentError
     from ..session.calibration import load
 
-    least_s = load(order.method).limits.min_seconds
-    if order.gated and order.window_s < least_s:
+    min_s = load(options.method).limits.min_seconds
+    if options.gated and options.window_s < min_s:
         raise ArgumentError(
-            "window", order.window_s, f"from {least_s:g} seconds; shorter ones with --ungated"
+            "window", options.window_s, f"at least {min_s:g} seconds; shorter windows with --ungated"
         )
-
-
-def check_outputs(videos: list[Path], outputs: list[Path]) -> None:
-    """Refuse outputs that cannot be written, that share a name, or that would replace a video."""
-    from ..errors import UsageError
-
-    taken = {video.resolve() for video in videos}
-    for output in outputs:
-        check_output(output)
-        if output.resolve() in taken:
-            raise UsageError(f"{output}: would replace a video or another output; choose another name")
-        taken.add(output.resolve())
-
-
-def check_picture(plot: Path | None) -> None:
-    """Refuse a name that promises another format than the one that is written."""
-    from ..errors import UsageError
-
-    if plot is not None and plot.suffix.lower() != ".png":
-        raise UsageError(f"--plot: got {plot}, accepted: a name ending in .png")
-
-
-def check_output(path: Path) -> None:
-    """Refuse a place that cannot be written before anything is measured."""
-    from ..errors import OutputError
-    from ..fileio import check_target
-
-    check_target(path)
-    parent = path.absolute().parent
-    while not parent.exists():
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise OutputError(path, f"{parent} is not a folder that can be written")
 
 
 def _duration_s(video: Path) -> float | None:
     from ..errors import PhaseError
+    from ..measurement.measure import is_trace
     from ..video.probe import probe
 
+    if is_trace(video):
+        return None
     try:
         return probe(video).duration_s
     except PhaseError:
-        return None  # measuring says what is wrong
-
-
-def stderr() -> Console:
-    """Where progress and warnings go."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+        return None  # the measurement reports the error

@@ -1,4 +1,4 @@
-"""`phase measure --camera`: a live measurement in the terminal."""
+"""`phase measure --camera`: measure live and show the result in the terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import NO_READING
+from .terminal import escaped, open_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,34 +21,33 @@ if TYPE_CHECKING:
 _REFRESH_S = 0.125
 
 
-def measure_camera(device: str, order: MeasureOptions, *, as_json: bool, quiet: bool) -> int:
-    """Measure until Ctrl-C and return the exit code: 0 when there was a reading, 3 when there was none."""
-    from rich.console import Console
+def measure_camera(device: str, options: MeasureOptions, *, as_json: bool, quiet: bool) -> int:
+    """Measure until Ctrl+C and return the exit code: 0 if there was a reading, otherwise 3."""
 
     from ..measurement.live import LiveSession
-    from ..video.camera import named
+    from ..video.camera import parse_camera
 
-    live = LiveSession(named(device), order.config())
-    console = Console(highlight=False)
+    live = LiveSession(parse_camera(device), options.config())
+    console = open_console(soft_wrap=False)
     try:
         if as_json:
-            _lines(live, json_lines=True, quiet=quiet)
+            _print_windows(live, as_json=True, quiet=quiet)
         elif quiet:
             for _ in live.run():
                 pass
         elif console.is_terminal:
-            _view(live, device, console)
+            _show_view(live, device, console)
         else:
-            _lines(live, json_lines=False, quiet=quiet)
+            _print_windows(live, as_json=False, quiet=quiet)
     except KeyboardInterrupt:
-        if not live.begun:
+        if not live.started:
             raise
-    _say_summary(live, Console(stderr=True, highlight=False) if as_json else console)
+    _print_summary(live, open_console(stderr=True) if as_json else console)
     return 0 if live.readout.any_reading else NO_READING
 
 
-def _view(live: LiveSession, device: str, console: Any) -> None:
-    """Draw the live view, a few times a second."""
+def _show_view(live: LiveSession, device: str, console: Any) -> None:
+    """Show the live view and refresh it every `_REFRESH_S` seconds."""
     from rich.live import Live
 
     from ..report.terminal_view import render
@@ -60,15 +60,15 @@ def _view(live: LiveSession, device: str, console: Any) -> None:
                 drawn_s = time.monotonic()
 
 
-def _lines(live: LiveSession, *, json_lines: bool, quiet: bool) -> None:
-    """One line per window, for programs and for files; losses go to stderr."""
+def _print_windows(live: LiveSession, *, as_json: bool, quiet: bool) -> None:
+    """Print one line per window; warnings about a lost camera go to stderr."""
     lost = False
     for events in live.run():
         if live.loss is not None and not lost and not quiet:
-            print(f"warning: camera lost: {live.loss.problem}; trying again", file=sys.stderr)
+            print(f"warning: camera lost: {live.loss.problem}; reconnecting", file=sys.stderr)
         lost = live.loss is not None
         for window in _windows(events):
-            typer.echo(_json_line(live, window) if json_lines else _text_line(live, window))
+            typer.echo(_json_line(live, window) if as_json else _text_line(live, window))
 
 
 def _windows(events: Sequence[Event]) -> list[WindowResult]:
@@ -82,7 +82,7 @@ def _json_line(live: LiveSession, window: WindowResult) -> str:
     from ..report.document import window_row
 
     face = live.readout.faces.get(window.face)
-    state = face.shown.mood.value if face is not None else None
+    state = face.shown.state.value if face is not None else None
     return dump_json({"face": window.face, **window_row(window), "state": state}, indent=None)
 
 
@@ -92,7 +92,7 @@ def _text_line(live: LiveSession, window: WindowResult) -> str:
     reading = window.reading
     face = live.readout.faces.get(window.face)
     if isinstance(reading, Estimate):
-        state = face.shown.mood.value if face is not None else ""
+        state = face.shown.state.value if face is not None else ""
         return (
             f"{window.end_s:7.1f} s  face {window.face}  {reading.bpm:5.1f} bpm "
             f"({reading.low:.0f}–{reading.high:.0f})  {state}"
@@ -100,12 +100,14 @@ def _text_line(live: LiveSession, window: WindowResult) -> str:
     return f"{window.end_s:7.1f} s  face {window.face}  no reading: {reading.reason}"
 
 
-def _say_summary(live: LiveSession, console: Any) -> None:
-    """What was measured, in one line."""
-    from ..report.document import sentence
+def _print_summary(live: LiveSession, console: Any) -> None:
+    """Print the result of the whole measurement as one line."""
+    from ..report.document import reading_text
     from ..types import Estimate, NoReading, Reason
 
     reading = live.finish() or NoReading(Reason.NO_FACE, 0.0, live.t_s)
     style = "bold green" if isinstance(reading, Estimate) else "yellow"
     lost = f", camera lost {live.losses}×" if live.losses else ""
-    console.print(f"camera, {live.t_s:.0f} s{lost}: [{style}]{sentence(reading)}[/{style}]", soft_wrap=True)
+    console.print(
+        f"camera, {live.t_s:.0f} s{lost}: [{style}]{escaped(reading_text(reading))}[/{style}]", soft_wrap=True
+    )

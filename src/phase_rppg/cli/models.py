@@ -1,4 +1,4 @@
-"""`phase models`: the networks, with their true sizes."""
+"""`phase models`: list the networks with their sizes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from typing import Any
 
 import typer
 
+from . import options
+
 NAME = "models"
+PANEL = "Tools"
+COMPUTED, DRAWN = "computed", "drawn"  # forms of a network that need different multiply-accumulates
 
 
 def command(
-    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    as_json: bool = options.JSON,
 ) -> None:
-    """List the networks: parameters, multiply-accumulates, causality and receptive field.
+    """List the networks with parameters, multiply-accumulates, causality and receptive field.
 
-    Counts are exact: every weight that training changes, every convolution and matrix product. Needs the
-    extra `train` (torch).
+    The counts include all trainable weights, convolutions and matrix products. "drawn" is the count of
+    the blocks of PHASE-Net as its paper draws them. With --json, also the published training settings.
+    Needs the extra `train` (torch).
 
     Example: `phase models --json`
     """
@@ -31,7 +36,7 @@ def command(
     from rich.table import Table
 
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("network", "clip", "parameters", "MACs", "/frame", "causal", "sees"):
+    for title in ("network", "clip", "parameters", "MACs", "/frame", "causal", "receptive\nfield"):
         numbers = title in ("parameters", "MACs", "/frame")
         table.add_column(title, no_wrap=True, justify="right" if numbers else "left")
     for row in rows:
@@ -39,20 +44,25 @@ def command(
             str(row["name"]),
             f"{row['frames']}×{row['size']}²",
             f"{row['parameters']:,}",
-            f"{row['macs_per_clip'] / 1e9:.2f} G",
+            "\n".join(_macs(*form) for form in row["macs_forms"].items()),
             f"{row['macs_per_frame'] / 1e6:.1f} M",
             "yes" if row["causal"] else "no",
-            _field(row),
+            _receptive_field(row),
         )
     console = Console()
     console.print(table)
+    console.print("drawn: the blocks pool last, as the paper draws them; pooling first gives equal results")
     if any(row["recursive"] for row in rows):
-        console.print("+ : and a memory that fades but never ends (running mean of the input, oscillators)")
+        console.print("+ : also recursive; the influence of older frames decays but never ends")
 
 
-def _field(row: dict[str, Any]) -> str:
+def _macs(form: str, count: float) -> str:
+    return f"{count / 1e9:.2f} G" + (f" {form}" if form != COMPUTED else "")
+
+
+def _receptive_field(row: dict[str, Any]) -> str:
     if row["receptive_frames"] is None:
-        return "the clip"
+        return "whole clip"
     return f"{row['receptive_frames']} ({row['receptive_s']:.2f} s)" + ("+" if row["recursive"] else "")
 
 
@@ -75,6 +85,12 @@ def _rows() -> list[dict[str, Any]]:
                 "frames": module.FRAMES,
                 "parameters": counting.parameters(network),
                 "macs_per_clip": per_clip,
+                "macs_forms": {COMPUTED: per_clip}
+                | (
+                    {DRAWN: per_clip + network.late_pooling_macs(module.FRAMES)}  # type: ignore[operator]
+                    if hasattr(network, "late_pooling_macs")
+                    else {}
+                ),
                 "macs_per_frame": counting.step_macs(network, module.SIZE)
                 if streams
                 else per_clip / module.FRAMES,
@@ -83,6 +99,7 @@ def _rows() -> list[dict[str, Any]]:
                 "receptive_s": None if frames is None else frames / network.config.fps,  # type: ignore[union-attr]
                 "recursive": bool(getattr(network, "recursive", False)),
                 "citation": module.CITATION,
+                "training": module.TRAINING.facts() if hasattr(module, "TRAINING") else None,
             }
         )
     return rows

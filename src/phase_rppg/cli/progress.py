@@ -1,13 +1,26 @@
-"""The progress bar of commands that work through many recordings; silent where nobody watches."""
+"""Progress bars on stderr; they are disabled when stderr is not a terminal."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from .terminal import escaped, open_console
+
+if TYPE_CHECKING:
+    from ..errors import RecordingError
 
 
-def bar(verb: str) -> Progress:
-    """A bar on stderr with a count and the time left; on a pipe it only passes messages on."""
-    console = Console(stderr=True)
-    columns = [TextColumn(verb), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+def bar(label: str, quiet: bool = False) -> Progress:
+    """Return a progress bar that shows a label, a count and the remaining time."""
+    console = open_console(stderr=True)
+    columns = [TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    return Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+
+
+def advance(progress: Progress, task: TaskID, problem: RecordingError | None) -> None:
+    """Advance a bar by one recording; `problem` says why the recording was excluded."""
+    progress.advance(task)
+    if problem is not None:
+        progress.console.print(f"excluded: {escaped(problem)}", soft_wrap=True)

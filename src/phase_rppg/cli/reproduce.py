@@ -1,4 +1,4 @@
-"""`phase reproduce`: the tables and figures of the paper, on your copies of its data sets."""
+"""`phase reproduce`: reproduce the tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -8,47 +8,101 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
+from .. import registry
+from . import command_line, options
+from .terminal import escaped, open_console
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
-    from ..reproduce.budget import Budget
-    from ..reproduce.domains import Domain
+    from ..evaluate.conventions import Convention
     from ..reproduce.plan import Plan
-    from ..reproduce.result_tables import Grid
-    from ..reproduce.runner import Outcome
-    from ..reproduce.runner import Progress as Told
+    from ..reproduce.result_tables import ResultTable
+    from ..reproduce.runner import Outcome, Progress
 
 NAME = "reproduce"
+PANEL = "Research"
+
+
+def _plan_names() -> list[str]:
+    from ..reproduce import names
+
+    return names()
 
 
 def command(
-    name: Optional[str] = typer.Argument(None, help="What to reproduce; --list names them all."),
+    name: Optional[str] = typer.Argument(
+        None,
+        metavar="NAME",
+        help="Table or figure; --list shows all names.",
+        autocompletion=options.completion(_plan_names),
+    ),
     data: list[str] = typer.Option(
         [],
         "--data",
         metavar="ROOT",
-        help="A folder that is, or holds, data sets; or NAME=ROOT, e.g. pure=~/PURE. Can be repeated.",
+        help="Folder of a data set or of several data sets, or NAME=ROOT, e.g. pure=~/PURE; may be repeated.",
     ),
-    out: Path = typer.Option(
-        Path("reproduce"), "--out", "-o", help="Folder for tables, plots and the cache."
-    ),
+    out: Path = options.out(Path("reproduce"), "DIR", "Folder for tables, plots and the cache."),
     budget: str = typer.Option(
-        "paper", help="paper: its settings; smoke: minutes, only to see that it runs."
+        "paper", help="Training settings: paper, or smoke, which only tests that every cell runs."
     ),
-    seeds: str = typer.Option("0", help="Seeds, e.g. 0,1,2; tables then show mean ± standard deviation."),
-    models: str = typer.Option("", help="Only these networks and methods, e.g. phasenet,pos."),
-    workers: int = typer.Option(1, help="Recordings prepared at once; 0: in this process."),
-    show: bool = typer.Option(False, "--list", help="Name everything that can be reproduced, and stop."),
+    seeds: list[int] = options.seed(
+        [0], "Seed; may be repeated, then tables show the mean ± standard deviation."
+    ),
+    models: list[str] = typer.Option(
+        [],
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Network or method instead of those of the paper; may be repeated. "
+        f"Networks: {registry.listed('nn')}. Methods: {registry.listed('methods')}.",
+        autocompletion=options.completion(lambda: [*registry.names("nn"), *registry.names("methods")]),
+    ),
+    workers: int = options.workers(work="prepares the recordings"),
+    balance: str = typer.Option(
+        "source",
+        "--balance",
+        metavar="NAME",
+        help="Share of several training sources: source (equal), or clip (by their lengths).",
+    ),
+    training: str = typer.Option(
+        "equal",
+        "--training",
+        metavar="NAME",
+        help="Settings of the networks: equal (the same for all), published (those of their authors), "
+        "or both, in two rows each.",
+    ),
+    convention: Optional[str] = typer.Option(
+        None,
+        "--convention",
+        metavar="NAME",
+        help="Crop, labels, band and formulas: ours, toolbox (rPPG-Toolbox) or release (the authors of "
+        "PHASE-Net).  [default: release; ours for worlds]",
+        show_default=False,
+    ),
+    planned: bool = typer.Option(
+        False, "--plan", help="Print clips, memory of a batch and estimated GPU hours, and exit."
+    ),
+    tflops: float = typer.Option(
+        5.0, "--tflops", metavar="N", min=0.001, help="With --plan: sustained TFLOP/s of the GPU."
+    ),
+    device: str = options.DEVICE,
+    precision: str = options.PRECISION,
+    show: bool = options.LIST,
+    quiet: bool = options.QUIET,
 ) -> None:
-    """Train, test and tabulate what the paper shows, with the paper's numbers beside ours.
+    """Train, test and tabulate the experiments of the paper, with the printed numbers next to ours.
 
-    Stop it any time and give the same command again: finished cells are kept, a training goes on where it
-    was saved. Every table and plot says whether its data is FAKE (made by `phase synth`) or REAL.
+    A repeated command continues an interrupted run: it keeps finished cells and resumes training. Every
+    table and plot states whether its data is FAKE (made by `phase synth`) or REAL.
 
-    Example: `phase reproduce table1 --data ~/data --out results --seeds 0,1,2`
+    Example: `phase reproduce table1 --data ~/data --out results --seed 0 --seed 1`
+
+    Example: `phase reproduce table2 --plan --tflops 20`
 
     Example: `phase reproduce study --budget smoke --out /tmp/study`
     """
@@ -57,171 +111,184 @@ def command(
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    from rich.console import Console
 
-    from ..errors import InputError, UnknownNameError
-    from ..reproduce import budget as budgets
-    from ..reproduce import names, report, runner
+    from ..errors import ArgumentError, InputError, UnknownNameError, require
+    from ..reproduce import domains, names, report, runner
+    from ..reproduce import training_settings as budgets
+    from ..reproduce.plan import with_training
     from ..reproduce.store import Store
 
-    console = Console()
+    console = open_console(soft_wrap=False)
     if show:
-        console.print(_listing())
+        console.print(_plan_list())
+        return
+    if planned:
+        typer.echo(_cost_text(name, models, data, (seeds, training, balance, budget), tflops))
         return
     if name is None:
         raise UnknownNameError("table or figure", "", names())
-    plan = _plan(name, models.replace(",", " ").split())
-    chosen = budgets.budget_of(budget, worlds=plan.worlds)
-    wanted = _seeds(seeds)
-    _needs_torch(plan)
-    errors = Console(stderr=True)
+    plan = _plan(name, models)
+    rules = _convention(plan, convention)
+    settings = budgets.get_budget(budget, worlds=plan.worlds)
+    budgets.check_balance(balance)
+    if len(set(seeds)) < len(seeds):
+        raise ArgumentError("--seed", ", ".join(map(str, seeds)), "different whole numbers")
+    require("scipy", "matplotlib")
+    _require_torch(plan)
+    plan = with_training(plan, training)
+    errors = open_console(stderr=True)
 
-    def say(line: str) -> None:
-        errors.print(line, markup=False, highlight=False, soft_wrap=True)
+    def log(line: str) -> None:
+        errors.print(escaped(line))
 
-    domains = _domains(plan, chosen, data, out, workers, say)
-    with _progress(errors) as watch:
-        outcome = runner.run(plan, chosen, domains, Store(out / "cache"), wanted, watch=watch, say=say)
-    files = report.write(outcome, out / name)
-    console.print(f"[bold]{outcome.stamp}[/bold]")
-    console.print(table(report.grids(outcome)[0], outcome))
-    say("written: " + ", ".join(str(path) for path in files[:4]) + f" and {len(files) - 4} plots")
-    lost = [f"{row} → {column}" for row, column in (*outcome.failed, *outcome.missing)]
-    if lost:
-        more = f" and {len(lost) - 4} more" if len(lost) > 4 else ""
+    opened = domains.open_domains(plan, settings, data, out, workers, log, rules)
+    with _progress_bar(errors, quiet) as update:
+        outcome = runner.run(
+            plan,
+            settings,
+            opened,
+            Store(out / "cache"),
+            seeds,
+            on_progress=update,
+            log=log,
+            device=device,
+            precision=precision,
+            balance=balance,
+            convention=rules,
+        )
+    files = report.write(outcome, out / name, command_line.given())
+    console.print(f"[bold]{escaped(outcome.stamp)}[/bold]")
+    console.print(terminal_table(report.result_tables(outcome)[0], outcome))
+    log("written: " + ", ".join(str(path) for path in files[:5]) + f" and {len(files) - 5} plots")
+    without = [f"{row} → {column}" for row, column in (*outcome.failed, *outcome.missing)]
+    if without:
+        more = f" and {len(without) - 4} more" if len(without) > 4 else ""
         raise InputError(
-            f"{name}: {len(lost)} of {len(plan.cells)} cells are missing: {'; '.join(lost[:4])}{more}"
+            f"{name}: {len(without)} of {len(plan.cells)} cells are missing: {'; '.join(without[:4])}{more}"
         )
 
 
-def table(grid: Grid, outcome: Outcome) -> Table:
-    """A table for the terminal: the first metric of every group, the paper's number in brackets."""
+def _cost_text(
+    name: str | None,
+    models: Sequence[str],
+    data: Sequence[str],
+    settings: tuple[Sequence[int], str, str, str],
+    tflops: float,
+) -> str:
+    """Return the estimated cost of one table, or of all of them."""
+    from ..reproduce import domains, estimate
+    from ..reproduce import training_settings as budgets
+    from ..reproduce.plan import with_training
+
+    search = domains.locate([str(Path(root).expanduser()) for root in data]) if data else None
+    sets = estimate.nominal_domains(search)
+    if name is None:
+        return estimate.text(estimate.all_costs(sets), tflops, sets)
+    seeds, training, balance, budget = settings
+    plan = _plan(name, models)
+    _require_torch(plan)
+    limits = budgets.get_budget(budget, worlds=plan.worlds)
+    where = estimate.world_domains(plan, limits) if plan.worlds else sets
+    cost = estimate.plan_cost(with_training(plan, training), limits, where, seeds, balance)
+    return estimate.text([cost], tflops, where)
+
+
+def _convention(plan: Plan, name: str | None) -> Convention:
+    """Return the convention of a table; generated worlds are crops already, which only `ours` fits."""
+    from ..errors import ArgumentError
+    from ..evaluate import conventions
+
+    rules = conventions.get(name or ("ours" if plan.worlds else "release"))
+    if plan.worlds and rules is not conventions.OURS:
+        raise ArgumentError("--convention", rules.name, f"ours with {plan.name}, whose clips are generated")
+    return rules
+
+
+def terminal_table(results: ResultTable, outcome: Outcome) -> Table:
+    """Return a table for the terminal with one metric per group and the paper's numbers in parentheses."""
     from rich import box
     from rich.table import Table
 
-    metrics = grid.groups[0][1]
-    every = len(grid.groups) == 1  # a single group has room for all its metrics
-    caption = f"{metrics[0] if not every else ' and '.join(metrics)}; in brackets: the paper\n{outcome.stamp}"
-    shown = Table(title=grid.title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column("", no_wrap=True)
-    for group, names in grid.groups:
-        for heading in names if every else (group,):
-            shown.add_column(heading, justify="right")
+    metrics = results.groups[0][1]
+    all_metrics = len(results.groups) == 1  # a single group leaves enough width
+    shown = " and ".join(metrics) if all_metrics else metrics[0]
+    caption = f"{shown}; in parentheses: the paper\n{outcome.stamp}"
+    table = Table(title=results.title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for group, names in results.groups:
+        for heading in names if all_metrics else (group,):
+            table.add_column(heading, justify="right")
     lines: dict[str, tuple[list[str], list[str]]] = {}
-    for row in grid.rows:
-        picked = row.cells if every else row.cells[:: len(metrics)]
-        lines.setdefault(row.label, (["" for _ in picked], ["" for _ in picked]))[not row.ours][:] = picked
+    for row in results.rows:
+        cells = row.cells if all_metrics else row.cells[:: len(metrics)]
+        lines.setdefault(row.label, (["" for _ in cells], ["" for _ in cells]))[not row.ours][:] = cells
     for label, (ours, printed) in lines.items():
         texts = [
             f"{mine} ({theirs})".strip() if theirs not in ("", "–") else mine
             for mine, theirs in zip(ours, printed, strict=True)
         ]
-        shown.add_row(label, *texts, style="" if any(ours) else "dim")
-    return shown
+        table.add_row(label, *texts, style="" if any(ours) else "dim")
+    return table
 
 
-def _listing() -> Table:
+def _plan_list() -> Table:
+    """Return a table of all plans with the data sets that they need."""
     from rich import box
     from rich.table import Table
 
-    from ..reproduce import names, plan_of
+    from ..reproduce import make_plan, names
 
     shown = Table(box=box.SIMPLE, padding=(0, 1, 0, 0))
-    for heading in ("name", "cells", "needs", "what"):
+    for heading in ("name", "cells", "data", "title"):
         shown.add_column(
             heading, no_wrap=heading in ("name", "cells"), justify="right" if heading == "cells" else "left"
         )
     for name in names():
-        plan = plan_of(name)
-        needs = "worlds" if plan.worlds else ", ".join(plan.domains) or "nothing"
-        shown.add_row(name, str(len(plan.cells)), needs, plan.title)
+        plan = make_plan(name)
+        data = "worlds" if plan.worlds else ", ".join(plan.domains) or "none"
+        shown.add_row(name, str(len(plan.cells)), data, plan.title)
     return shown
 
 
 def _plan(name: str, models: Sequence[str]) -> Plan:
-    """The plan for these models; those that it has no place for are refused."""
+    """Return the plan for some models; a model that the plan cannot use is an error."""
     from ..errors import ArgumentError
-    from ..reproduce import plan_of
+    from ..reproduce import make_plan
 
-    plan = plan_of(name, models)
-    taken = list(dict.fromkeys(cell.model.name for cell in plan.cells))
-    if unused := [model for model in models if model not in taken]:
-        raise ArgumentError("--models", ", ".join(unused), f"with {name} only {', '.join(taken)}")
+    plan = make_plan(name, models)
+    used = list(dict.fromkeys(cell.model.name for cell in plan.cells))
+    if unused := [model for model in models if model not in used]:
+        raise ArgumentError("--model", ", ".join(unused), f"with {name} only {', '.join(used)}")
     return plan
 
 
-def _seeds(text: str) -> list[int]:
-    from ..errors import ArgumentError
-
-    words = text.replace(",", " ").split()
-    if not words or not all(word.isdigit() for word in words) or len(set(words)) < len(words):
-        raise ArgumentError("--seeds", repr(text), "different whole numbers, e.g. 0,1,2")
-    return [int(word) for word in words]
-
-
-def _needs_torch(plan: Plan) -> None:
+def _require_torch(plan: Plan) -> None:
     from ..errors import UsageError
 
-    if any(cell.model.learns for cell in plan.cells):
+    if any(cell.model.trainable for cell in plan.cells):
         try:
             import torch  # noqa: F401
         except ModuleNotFoundError as error:
             raise UsageError("networks need torch: pip install 'phase-rppg[train]'") from error
 
 
-def _domains(
-    plan: Plan, budget: Budget, data: Sequence[str], out: Path, workers: int, say: Callable[[str], None]
-) -> dict[str, Domain]:
-    """Find and prepare what the plan needs; what is missing is said, with what can still run."""
-    from ..errors import InputError
-    from ..reproduce import domains
-
-    if plan.worlds:
-        made = {}
-        for world in plan.domains:
-            made[world] = domains.open_world(world, out / "clips" / budget.name, budget, workers, say)
-        return made
-    if not plan.domains:
-        return {}
-    located = domains.locate([str(Path(root).expanduser()) for root in data])
-    missing = located.missing(plan.domains)
-    for name in missing:
-        say(located.explain(name))
-    possible = [cell for cell in plan.cells if not set(cell.domains) & set(missing)]
-    if not possible:
-        raise InputError(f"{plan.name}: no cell can run; {located.explain(missing[0])}")
-    if missing:
-        rows = ", ".join(dict.fromkeys(f"{cell.row} → {cell.column}" for cell in possible[:6]))
-        more = " …" if len(possible) > 6 else ""
-        say(f"{len(possible)} of {len(plan.cells)} cells can still run: {rows}{more}")
-    needed = dict.fromkeys(domain for cell in possible for domain in cell.domains)
-    ready = {}
-    for name in needed:
-        say(f"{name}: preparing {located.found[name]}")
-        try:
-            ready[name] = domains.open_dataset(
-                name, located.found[name], out / "prepared" / budget.name, budget, workers, say
-            )
-        except InputError as error:  # its cells are missing, the others can run
-            say(str(error))
-    if not ready:
-        raise InputError(f"{plan.name}: none of its data sets can be used: {', '.join(needed)}")
-    return ready
-
-
 @contextlib.contextmanager
-def _progress(console: Console) -> Iterator[Callable[[Told], None]]:
-    """One bar for all cells; gives the function that moves it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+def _progress_bar(console: Console, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Show a progress bar over all cells; yield the function that updates it."""
+    from rich import progress
 
-    columns = (TextColumn("{task.fields[cell]}"), BarColumn(), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    columns = (
+        progress.TextColumn("{task.fields[cell]}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.TimeRemainingColumn(),
+    )
+    hidden = quiet or not console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=None, cell="")
 
-        def watch(told: Told) -> None:
-            words = f"{int(told.done)}/{told.cells}"
-            bar.update(task, total=told.cells, completed=told.done, description=words, cell=told.label)
+        def update(state: Progress) -> None:
+            count = f"{int(state.done)}/{state.cells}"
+            bar.update(task, total=state.cells, completed=state.done, description=count, cell=state.label)
 
-        yield watch
+        yield update

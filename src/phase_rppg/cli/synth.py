@@ -1,4 +1,4 @@
-"""Make synthetic face video with known truth."""
+"""`phase synth`: generate synthetic face video with a known pulse."""
 
 from __future__ import annotations
 
@@ -9,88 +9,137 @@ from typing import Any, Optional
 
 import typer
 
+from .. import registry
+from . import choices, options
+from .terminal import escaped, open_console
+
 NAME = "synth"
+PANEL = "Research"
 
 
 def command(
-    out: Optional[Path] = typer.Argument(
-        None, metavar="OUT", help="Folder to write into; an interrupted run goes on where it stopped."
+    out: Optional[Path] = options.out(
+        None, "DIR", "Folder to write; a repeated command continues an interrupted run."
     ),
-    world: str = typer.Option("studio", help="A world by name (see --list) or the path of a recipe (.toml)."),
-    n: int = typer.Option(8, help="How many clips or videos; for data sets: how many subjects."),
-    seconds: float = typer.Option(10.0, help="Length of each."),
+    world: str = typer.Option(
+        "studio",
+        "--world",
+        "-w",
+        metavar="NAME",
+        help=f"World ({registry.listed('worlds')}), or the path of a world file (.toml).",
+        autocompletion=options.completion(lambda: registry.names("worlds"), files=True),
+    ),
+    n: int = typer.Option(8, help="Number of clips or videos; for a data set, number of subjects."),
+    seconds: float = typer.Option(10.0, help="Length of each clip or recording in seconds."),
     size: Optional[int] = typer.Option(
         None,
-        help="Side of a face crop, or height of a video.",
-        show_default="64; videos 480, mmpd 240",
+        help="Side of a face clip, or height of a video, in pixels.",
+        show_default="64 for clips; for videos, set by the format",
     ),
-    seed: int = typer.Option(0, help="Sample i of a seed is always the same."),
-    form: str = typer.Option("clips", "--as", help="clips, video, ubfc_rppg, pure, buaa_mihr or mmpd."),
-    codec: Optional[str] = typer.Option(None, help="raw, mjpeg or h264, instead of what the world draws."),
-    crf: Optional[float] = typer.Option(None, min=0, max=51, help="Quality of h264: 0 best … 51 worst."),
+    seed: int = options.seed(0, "Seed of the generator; sample i of a seed is always the same."),
+    layout: str = typer.Option(
+        "clips",
+        "--as",
+        metavar="FORMAT",
+        help=f"Output format: {choices.output_formats()}.",
+        autocompletion=options.completion(lambda: choices.output_formats().split(", ")),
+    ),
+    codec: Optional[str] = typer.Option(
+        None, help="Codec: raw, mjpeg, h264, hevc or mpeg4; default: random."
+    ),
+    crf: Optional[float] = typer.Option(None, min=0, max=51, help="Quality of h264: 0 best, 51 worst."),
     bpm: Optional[float] = typer.Option(None, min=30, max=250, help="Mean heart rate of every sample."),
-    people: Optional[int] = typer.Option(None, min=1, max=4, help="People in the picture (videos)."),
+    settings: Optional[list[str]] = typer.Option(
+        None,
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="A value instead of a random one, e.g. pulse.present=false; may be repeated.",
+    ),
+    people: Optional[int] = typer.Option(None, min=1, max=4, help="Number of people in a video."),
     faces: Optional[Path] = typer.Option(
-        None, "--faces", metavar="DIR", help="Folder of portraits to take faces from."
+        None, "--faces", metavar="DIR", help="Folder of portraits; their faces replace the drawn ones."
     ),
-    per_subject: Optional[int] = typer.Option(None, min=1, help="Only the first so many recordings of each."),
-    workers: int = typer.Option(1, min=1, help="Processes; the result does not depend on it."),
+    per_subject: Optional[int] = typer.Option(
+        None, min=1, help="Write only the first recordings of each subject, at most this many."
+    ),
+    workers: int = options.workers(
+        None, work="generates the samples", show_default="1; all CPUs of a cluster"
+    ),
+    engine: str = options.ENGINE,
+    address: str = options.ADDRESS,
     sheet: Optional[Path] = typer.Option(
-        None, "--contact-sheet", metavar="FILE.png", help="Draw samples of all worlds as a PNG."
+        None,
+        "--contact-sheet",
+        metavar="FILE",
+        help="Write a figure with samples of all worlds and exit. Accepts .png, .svg and .pdf.",
     ),
-    show: bool = typer.Option(False, "--list", help="List the worlds and stop."),
+    show: bool = options.LIST,
+    force: bool = options.FORCE,
+    quiet: bool = options.QUIET,
 ) -> None:
-    """Make synthetic face video with known truth: training clips, videos, or whole fake data sets.
+    """Generate synthetic face video with a known pulse: training clips, videos or whole data sets.
 
-    Example: `phase synth clips --world wild --n 640 --seconds 10 --size 64 --workers 2`
+    Example: `phase synth --out clips --world wild --n 640 --seconds 10 --size 64 --workers 2`
 
-    Example: `phase synth fake --as ubfc_rppg --n 5 --seconds 30 --codec h264 --crf 23`
+    Example: `phase synth --out fake --as ubfc_rppg --n 5 --seconds 30 --codec h264 --crf 23`
+
+    Example: `phase synth --out twins --as video --world handheld --set pulse.present=false`
 
     Example: `phase synth --contact-sheet worlds.png`
     """
-    from rich.console import Console
 
-    from ..errors import UsageError
+    from ..errors import UsageError, require
     from ..synth import world as worlds
+    from ..workers import Engine
+    from .outputs import check_figure
 
-    console = Console()
+    console = open_console()
+    where = Engine(engine, address)
+    count = options.cluster_workers(workers, where, 1)
     if show:
         for name in worlds.names():
-            console.print(f"{name:14} {worlds.load(name).about}", highlight=False)
+            console.print(f"{name:14} {escaped(worlds.load(name).about)}")
         return
     chosen = worlds.load(world)
     if sheet is not None:
+        require("scipy")
+        check_figure(sheet, force=force, option="--contact-sheet")
         from ..synth.contact_sheet import contact_sheet
 
-        contact_sheet(sheet, worlds.names(), seed=seed, workers=workers, faces=faces)
-        console.print(f"{sheet}: samples of {len(worlds.names())} worlds", highlight=False)
+        contact_sheet(
+            sheet, worlds.names(), seed=seed, workers=1 if workers is None else workers, faces=faces
+        )
+        console.print(f"{escaped(sheet)}: samples of {len(worlds.names())} worlds")
         return
     if out is None:
-        raise UsageError("no folder given; say where to write: phase synth OUT --world studio")
-    fixed = _fixed(bpm, codec, crf, people)
+        raise UsageError("no output folder given; name one: phase synth --out DIR --world studio")
+    fixed = _fixed(bpm, codec, crf, people) | dict(map(worlds.parse_setting, settings or ()))
     folder = None if faces is None else str(faces.resolve())
-    if form == "clips":
+    if layout == "clips":
         from ..synth import ClipJob, write_clips
 
         side = 64 if size is None else size
-        with _progress() as (total, tell):
-            total(n)
-            write_clips(
-                out, ClipJob(world, seconds, side, seed, folder, fixed), n, workers=workers, done=tell
-            )
-        console.print(f"{n} clips of {seconds:g} s at {side} px of {chosen.name} in {out}", highlight=False)
+        with _progress(quiet) as (set_total, advance):
+            set_total(n)
+            job = ClipJob(world, seconds, side, seed, folder, fixed)
+            write_clips(out, job, n, workers=count, engine=where, done=advance)
+        console.print(f"{n} clips of {seconds:g} s at {side} px of {escaped(chosen.name)} in {escaped(out)}")
         return
-    from ..synth.writers import FilmJob, write_recordings
+    from ..synth.writers import HEIGHT_PX, RecordingJob, write_recordings, writer
 
-    height = size or (240 if form == "mmpd" else 480)
-    job = FilmJob(form, str(out), world, seconds, height, seed, folder, fixed)
-    with _progress() as (total, tell):
-        shots = write_recordings(job, n, per_subject=per_subject, workers=workers, started=total, done=tell)
-    console.print(f"{len(shots)} recordings of {seconds:g} s of {chosen.name} in {out}", highlight=False)
+    default_px: int = getattr(writer(layout), "HEIGHT_PX", HEIGHT_PX)
+    height = size or default_px
+    recordings = RecordingJob(layout, str(out.absolute()), world, seconds, height, seed, folder, fixed)
+    with _progress(quiet) as (set_total, advance):
+        shots = write_recordings(
+            recordings, n, per_subject=per_subject, workers=count, engine=where, started=set_total,
+            done=advance,
+        )  # fmt: skip
+    console.print(f"{len(shots)} recordings of {seconds:g} s of {escaped(chosen.name)} in {escaped(out)}")
 
 
 def _fixed(bpm: float | None, codec: str | None, crf: float | None, people: int | None) -> dict[str, Any]:
-    """What the user holds fast instead of letting the world draw it."""
+    """Return the parameters that the user sets; the world draws the others."""
     from ..errors import UnknownNameError
     from ..synth.codec import NAMES
 
@@ -101,21 +150,20 @@ def _fixed(bpm: float | None, codec: str | None, crf: float | None, people: int 
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar with rate and time left; gives the functions that say how much there is and how much is done."""
-    from rich.console import Console
+def _progress(quiet: bool) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """Show a progress bar; yield the functions that set its total and that advance it."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=open_console(stderr=True), disable=quiet) as bar:
         task = bar.add_task("", total=None, rate="")
 
-        def total(count: int) -> None:
+        def set_total(count: int) -> None:
             bar.update(task, total=count)
 
-        def tell(count: int) -> None:
+        def advance(count: int) -> None:
             bar.advance(task, count)
             speed = bar.tasks[0].speed
             bar.update(task, rate=f"{speed:.2f}/s" if speed else "")
 
-        yield total, tell
+        yield set_total, advance

@@ -1,7 +1,7 @@
-"""Data sets: from a folder on the disk to recordings with labels, to prepared clips, and an audit of both."""
+"""Data sets: readers, the cache of prepared clips, subject splits, and the audit."""
 
 from __future__ import annotations
 
-from .base import Survey, load, look
+from .base import Survey, load, survey
 
-__all__ = ["Survey", "load", "look"]
+__all__ = ["Survey", "load", "survey"]

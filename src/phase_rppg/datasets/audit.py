@@ -1,7 +1,8 @@
-"""Find what silently spoils a data set: shifted, copied or flat labels, cut videos, missing faces, gaps."""
+"""Find errors in a data set: shifted, copied or constant references, cut-off videos, missing faces, gaps."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,23 +19,23 @@ from ..signal import filters, resample
 from ..types import FloatArray, Recording, RgbTrace, Waveform
 from ..workers import Job, run_jobs
 from . import base, reference_rate
-from .face_crops import Seen, follow
+from .face_crops import FaceFrame, crop_faces
 
 FPS = 30.0
 MAX_LAG_S = 3.0
-ENOUGH_S = 4.0  # a correlation of less than this says nothing
-SHIFTED_S = 0.3  # a label further off than this is called shifted; finger and face differ by up to 0.2 s
-MOSTLY_ALIVE = 0.1  # share of a label that may stand still before its lag means nothing
-SAME_RHYTHM = 0.3  # correlation from which on a lag can be told
-COPY = 0.995  # correlation of two references from which on one is a copy of the other
-LONG_GAP_S = 0.25
+MIN_OVERLAP_S = 4.0  # of video and reference for a correlation
+MAX_SHIFT_S = 0.3  # of a reference without a finding; finger and face differ by up to 0.2 s
+MAX_FLAT_SHARE = 0.1  # constant share of a reference above which its lag is not estimated
+MIN_CORRELATION = 0.3  # of video and reference at the lag that is reported
+COPY_CORRELATION = 0.995  # of two references from which on one is called a copy
+LONG_GAP_S = 0.25  # between two frames; stricter than `signal.constants.MAX_GAP_S`, which interpolates
 LOW_COVERAGE = 0.9
-CUT_S = 2.0
+MAX_LENGTH_DIFFERENCE_S = 2.0  # of video and reference
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong with a recording."""
+    """A problem of one recording."""
 
     recording: str
     kind: str
@@ -42,8 +43,8 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """What the audit saw of one recording."""
+class RecordingStats:
+    """The statistics of one recording."""
 
     name: str
     subject: str
@@ -52,14 +53,14 @@ class Measured:
     video_s: float
     fps: float  # median
     longest_gap_s: float
-    gaps: int  # pauses longer than LONG_GAP_S
+    gaps: int  # longer than LONG_GAP_S
     steps_s: FloatArray  # (T−1,) time from frame to frame
     coverage: float  # 0–1 of the frames with a face
-    cut: str  # what was said at the end of the video, if it ended too early
+    end_problem: str  # the error that ended the video early, or empty
     reference: Waveform
     flat: list[tuple[float, float]]
     bpm: FloatArray  # rates of 10 s windows of the reference
-    lag_s: float | None  # positive: the label comes later than the video; None: cannot be told
+    lag_s: float | None  # positive: the reference is later than the video; None: unknown
     agreement: float  # correlation at that lag
     lags_s: FloatArray
     lag_curve: FloatArray
@@ -67,11 +68,11 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """All that was measured and found."""
+    """The statistics and findings of a data set."""
 
     dataset: str
     root: str
-    measured: tuple[Measured, ...]
+    measured: tuple[RecordingStats, ...]
     findings: tuple[Finding, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -100,48 +101,54 @@ class Audit:
 
 
 def audit(
-    dataset: str, root: str | Path, *, workers: int = 1, on_done: Callable[[str], None] | None = None
+    dataset: str,
+    root: str | Path,
+    *,
+    workers: int = 1,
+    allow_outside: bool = False,
+    on_done: Callable[[str], None] | None = None,
 ) -> Audit:
-    """Measure every recording of a data set and say what is wrong with it."""
-    found = base.find(dataset, root)
+    """Measure every recording of a data set and list the problems."""
+    found = base.find(dataset, root, allow_outside=allow_outside)
     jobs = [Job(one.name, (dataset, one)) for one in found]
-    measured: dict[str, Measured] = {}
+    measured: dict[str, RecordingStats] = {}
     findings: list[Finding] = []
-    for outcome in run_jobs(measure_one, jobs, workers):
-        name = outcome.job.name
-        if outcome.error is not None:
-            findings.append(Finding(name, "unusable", base.recording_error(name, outcome.error).problem))
-        else:
-            measured[name] = outcome.result
-        if on_done is not None:
-            on_done(name)
+    with contextlib.closing(run_jobs(measure_one, jobs, workers)) as running:
+        for outcome in running:
+            name = outcome.job.name
+            if outcome.error is not None:
+                findings.append(Finding(name, "unusable", base.recording_error(name, outcome.error).problem))
+            else:
+                measured[name] = outcome.result
+            if on_done is not None:
+                on_done(name)
     ordered = tuple(measured[one.name] for one in found if one.name in measured)
     findings += [finding for one in ordered for finding in check(one)]
-    findings += copies(ordered)
-    place = {one.name: index for index, one in enumerate(found)}
-    findings.sort(key=lambda f: place[f.recording])
+    findings += copied_references(ordered)
+    position = {one.name: index for index, one in enumerate(found)}
+    findings.sort(key=lambda f: position[f.recording])
     return Audit(dataset, str(root), ordered, tuple(findings))
 
 
-def measure_one(dataset: str, found: base.Found) -> Measured:
+def measure_one(dataset: str, found: base.Found) -> RecordingStats:
     return measure(base.read(registry.load("datasets", dataset), found))
 
 
-def measure(recording: Recording) -> Measured:
-    """Decode one recording once and keep the few numbers that matter."""
+def measure(recording: Recording) -> RecordingStats:
+    """Decode one recording once and return its statistics."""
     times_s: list[float] = []
     present: list[bool] = []
     colours: list[FloatArray] = []
-    cut = ""
+    end_problem = ""
     try:
-        for frame_s, colour in _skin_colours(follow(recording.video, CROP_PX)):
+        for frame_s, colour in _skin_colours(crop_faces(recording.video, CROP_PX)):
             times_s.append(frame_s)
             present.append(colour is not None)
             colours.append(np.zeros(3) if colour is None else colour)
     except VideoError as error:
         if len(times_s) < 2:
             raise
-        cut = error.problem
+        end_problem = error.problem
     if len(times_s) < 2:
         raise RecordingError(recording.name, "the video has fewer than two frames")
     t_s, seen = np.array(times_s), np.array(present)
@@ -149,10 +156,10 @@ def measure(recording: Recording) -> Measured:
     wave = _pulse(t_s, np.stack(colours), seen)
     lags_s, curve = lag_curve(wave, recording.reference)
     lag_s, agreement = best_lag(lags_s, curve, float(seen.sum()) * float(np.median(steps_s)))
-    flat = reference_rate.flat_stretches(recording.reference)
-    if sum(end_s - start_s for start_s, end_s in flat) > MOSTLY_ALIVE * recording.reference.duration_s:
-        lag_s = None  # too much of the label stands still to be timed
-    return Measured(
+    flat = reference_rate.flat_intervals(recording.reference)
+    if sum(end_s - start_s for start_s, end_s in flat) > MAX_FLAT_SHARE * recording.reference.duration_s:
+        lag_s = None  # too much of the reference is constant
+    return RecordingStats(
         name=recording.name,
         subject=recording.subject,
         conditions=dict(recording.conditions),
@@ -163,10 +170,10 @@ def measure(recording: Recording) -> Measured:
         gaps=int((steps_s > LONG_GAP_S).sum()),
         steps_s=steps_s,
         coverage=float(seen.mean()),
-        cut=cut,
+        end_problem=end_problem,
         reference=recording.reference,
         flat=flat,
-        bpm=reference_rate.rates(recording.reference),
+        bpm=reference_rate.window_rates(recording.reference),
         lag_s=lag_s,
         agreement=agreement,
         lags_s=lags_s,
@@ -174,8 +181,8 @@ def measure(recording: Recording) -> Measured:
     )
 
 
-def _skin_colours(seen: Iterator[Seen]) -> Iterator[tuple[float, FloatArray | None]]:
-    """The mean colour of the skin in each frame; the region is chosen anew only when the face's box moves."""
+def _skin_colours(seen: Iterator[FaceFrame]) -> Iterator[tuple[float, FloatArray | None]]:
+    """Yield the mean skin colour of each frame; the skin mask is updated when the face box changes."""
     face, weights = None, None
     for one in seen:
         if not one.present or one.landmarks is None or one.face is None:
@@ -188,37 +195,37 @@ def _skin_colours(seen: Iterator[Seen]) -> Iterator[tuple[float, FloatArray | No
 
 
 def _pulse(t_s: FloatArray, colours: FloatArray, seen: np.ndarray) -> Waveform:
-    """The pulse of the video by POS, which needs no training and adds no delay."""
+    """Return the pulse of the video by POS, which needs no training and adds no delay."""
     values, start_s, valid = resample.to_uniform(t_s, colours, FPS, valid=seen)
     return pos.extract(RgbTrace(values, FPS, start_s, valid))
 
 
 def lag_curve(wave: Waveform, label: Waveform) -> tuple[FloatArray, FloatArray]:
-    """Correlation of video and label for shifts of the label up to ±MAX_LAG_S: (lags in s, values −1…1).
+    """Return lags in s up to ±MAX_LAG_S, and the correlation of the video with the shifted reference.
 
-    Every shift is judged on the same part of the video where that is long enough: else a shift that leaves
-    out a stretch of bad video would look better than the true one.
+    If it is long enough, the same part of the video is used for all lags. Otherwise a lag that excludes a
+    bad part of the video could have a higher correlation than the true one.
     """
     lags_s = np.arange(-round(MAX_LAG_S * FPS), round(MAX_LAG_S * FPS) + 1) / FPS
     seen = _normal(wave.values, wave.fps)
-    told = _normal(label.values, label.fps)
+    reference = _normal(label.values, label.fps)
     curve = np.zeros(len(lags_s))
     start_s, end_s = label.t_s[0], label.t_s[-1]
     always = wave.valid & (wave.t_s - MAX_LAG_S >= start_s) & (wave.t_s + MAX_LAG_S <= end_s)
     for index, lag_s in enumerate(lags_s):
         at_s = wave.t_s + lag_s
         inside = wave.valid & (at_s >= start_s) & (at_s <= end_s)
-        if always.sum() > ENOUGH_S * FPS:
+        if always.sum() > MIN_OVERLAP_S * FPS:
             inside = always
-        if inside.sum() > ENOUGH_S * FPS:
-            shifted = np.interp(at_s[inside], label.t_s, told)
+        if inside.sum() > MIN_OVERLAP_S * FPS:
+            shifted = np.interp(at_s[inside], label.t_s, reference)
             spread = shifted.std() * seen[inside].std()
             curve[index] = np.mean(shifted * seen[inside]) / spread if spread > 0 else 0.0
     return lags_s, curve
 
 
 def _normal(values: FloatArray, fps: float) -> FloatArray:
-    """The band of the pulse with an even envelope, so that no burst of motion decides alone."""
+    """Return the pulse band with a normalised envelope, so that motion does not dominate the correlation."""
     band = filters.bandpass(values, fps)
     window = max(1, int(2 * fps))
     power = np.convolve(band**2, np.ones(window) / window, "same")
@@ -226,64 +233,64 @@ def _normal(values: FloatArray, fps: float) -> FloatArray:
 
 
 def best_lag(lags_s: FloatArray, curve: FloatArray, duration_s: float) -> tuple[float | None, float]:
-    """The lag nearest to zero among the peaks that chance cannot tell from the highest; None if unclear.
+    """Return the smallest lag whose peak is not significantly below the highest, and its correlation.
 
-    A pulse repeats itself, so the curve has a peak at every beat. The error of a correlation r over n seconds
-    of a band about one hertz wide is about (1 − r²)/√n.
+    A pulse is periodic, so the curve has a peak at every beat. The standard error of a correlation r over n
+    seconds of a band of about one hertz is about (1 − r²)/√n.
     """
     peaks = [i for i in range(1, len(curve) - 1) if curve[i - 1] <= curve[i] > curve[i + 1]]
     if not peaks:
         return None, 0.0
     top = max(curve[i] for i in peaks)
-    if top < SAME_RHYTHM:
+    if top < MIN_CORRELATION:
         return None, float(top)
-    slack = 2 * (1 - top**2) / np.sqrt(max(duration_s, 1.0))
-    index = min((i for i in peaks if curve[i] >= top - slack), key=lambda i: abs(lags_s[i]))
+    margin = 2 * (1 - top**2) / np.sqrt(max(duration_s, 1.0))
+    index = min((i for i in peaks if curve[i] >= top - margin), key=lambda i: abs(lags_s[i]))
     left, centre, right = curve[index - 1 : index + 2]
-    bend = left - 2 * centre + right
-    shift = 0.5 * (left - right) / bend if bend < 0 else 0.0
+    curvature = left - 2 * centre + right
+    shift = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
     return float(lags_s[index] + shift / FPS), float(centre)
 
 
-def check(one: Measured) -> list[Finding]:
-    """What is wrong with one recording."""
+def check(one: RecordingStats) -> list[Finding]:
+    """Return the findings of one recording."""
     found = []
     missing_s = one.reference.start_s + one.reference.duration_s - one.video_s
-    if one.cut:
-        found.append(Finding(one.name, "truncated video", f"the video {one.cut}"))
-    elif missing_s > CUT_S:
+    if one.end_problem:
+        found.append(Finding(one.name, "truncated video", f"the video {one.end_problem}"))
+    elif missing_s > MAX_LENGTH_DIFFERENCE_S:
         found.append(
             Finding(
                 one.name,
                 "truncated video",
-                f"the video ends after {one.video_s:.1f} s, the reference goes on for {missing_s:.1f} s",
+                f"the video ends after {one.video_s:.1f} s, the reference continues for {missing_s:.1f} s",
             )
         )
-    elif missing_s < -CUT_S:
+    elif missing_s < -MAX_LENGTH_DIFFERENCE_S:
         found.append(
             Finding(one.name, "short reference", f"the reference ends {-missing_s:.1f} s before the video")
         )
     for start_s, end_s in one.flat:
         found.append(
-            Finding(one.name, "flat line", f"the reference stands still from {start_s:.1f} to {end_s:.1f} s")
+            Finding(one.name, "flat line", f"the reference is constant from {start_s:.1f} to {end_s:.1f} s")
         )
-    if one.lag_s is not None and abs(one.lag_s) > SHIFTED_S:
+    if one.lag_s is not None and abs(one.lag_s) > MAX_SHIFT_S:
         side = "later" if one.lag_s > 0 else "earlier"
         found.append(
             Finding(
                 one.name,
                 "shifted label",
-                f"the label comes about {abs(one.lag_s):.2f} s {side} than the video (± one beat)",
+                f"the reference is about {abs(one.lag_s):.2f} s {side} than the video (± one beat)",
             )
         )
     if one.coverage < LOW_COVERAGE:
         found.append(
-            Finding(one.name, "missing face", f"a face was seen in {one.coverage:.0%} of the frames")
+            Finding(one.name, "missing face", f"a face was detected in {one.coverage:.0%} of the frames")
         )
     if one.gaps:
         found.append(
             Finding(
-                one.name, "gaps", f"{one.gaps} pauses between frames, the longest {one.longest_gap_s:.2f} s"
+                one.name, "gaps", f"{one.gaps} gaps between frames, the longest {one.longest_gap_s:.2f} s"
             )
         )
     if not one.reference.valid.all():
@@ -292,21 +299,21 @@ def check(one: Measured) -> list[Finding]:
     return found
 
 
-def copies(measured: tuple[Measured, ...]) -> list[Finding]:
-    """Pairs of recordings with the same reference."""
+def copied_references(measured: tuple[RecordingStats, ...]) -> list[Finding]:
+    """Return a finding for each recording that has the same reference as an earlier one."""
     found = []
     shapes = [_shape(one.reference) for one in measured]
     for later, two in enumerate(measured):
         for earlier in range(later):
             length = min(len(shapes[earlier]), len(shapes[later]))
             a, b = shapes[earlier][:length], shapes[later][:length]
-            if length > 4 * FPS and np.corrcoef(a, b)[0, 1] > COPY:
+            if length > 4 * FPS and np.corrcoef(a, b)[0, 1] > COPY_CORRELATION:
                 text = f"has the same reference as {measured[earlier].name}"
                 found.append(Finding(two.name, "copied reference", text))
     return found
 
 
 def _shape(wave: Waveform) -> FloatArray:
-    """The reference on a common clock that starts with its first sample."""
+    """Return the band-passed reference on a common clock that starts with its first sample."""
     t_s = np.arange(0, wave.duration_s, 1 / FPS)
     return np.interp(t_s, wave.t_s - wave.start_s, filters.bandpass(wave.values, wave.fps))

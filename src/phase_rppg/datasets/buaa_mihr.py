@@ -1,7 +1,7 @@
-"""BUAA-MIHR: each subject under eleven light levels from 1 to 100 lux; those from 10 lux on are used.
+"""Read BUAA-MIHR: subjects at eleven light levels from 1 to 100 lux; levels from 10 lux on are used.
 
 Xi et al., "Image enhancement for remote photoplethysmography in a low-light environment", FG 2020. The layout
-is known from third-party readers only, so several spellings of the files are accepted.
+is known only from third-party readers, so several spellings of the file names are accepted.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import RecordingError
-from ..types import FloatArray, FrameSource
+from ..types import FloatArray
+from ..video.suffixes import VIDEO_SUFFIXES
 from . import matlab
-from .base import VIDEO_SUFFIXES, Found, Reference, files, open_file, read_table, subfolders
+from .base import Found, Reference, files, open_file, read_table, subfolders
 
 NAME = "buaa_mihr"
+# Train, valid and test of the literature, as fractions of the subjects in natural order.
+SPLITS = {"intra": ((0, 0.7), (0, 0), (0.7, 1))}
 LAYOUT = (
     "BUAA-MIHR: 'Sub NN/lux X/luxX_*.avi' + luxX_PPGData.mat (or PPGData.mat, or luxX_*_wave.csv); "
     "light levels from 10 lux on"
@@ -51,15 +54,20 @@ def _recording(subject: str, lux: float, folder: Path) -> Found:
 
 def read_reference(found: Found) -> Reference:
     if found.reference.suffix.lower() == ".csv":
-        return _spread(found, read_table(found.name, found.reference, ",")[:, -1])
-    content = matlab.read(found.name, found.reference, ("PPG",))["PPG"]
+        return _over_video_duration(found, read_table(found.name, found.reference, ",")[:, -1])
+    variables = matlab.read(found.name, found.reference, (), optional=("PPG", "PPGData"))
+    if not variables:
+        raise RecordingError(found.name, f"{found.reference.name} has no field PPG or PPGData")
+    content = next(iter(variables.values()))
+    if isinstance(content, dict) and isinstance(content.get("PPG"), dict):  # PPGData.PPG.data
+        content = content["PPG"]
     if not isinstance(content, dict):
-        return _spread(found, np.asarray(content, np.float64).ravel())
+        return _over_video_duration(found, np.asarray(content, np.float64).ravel())
     if "data" not in content:
-        raise RecordingError(found.name, f"{found.reference.name}: the struct PPG has no field data")
+        raise RecordingError(found.name, f"{found.reference.name}: its struct has no field data")
     values = np.asarray(content["data"], np.float64).ravel()
     if "fs" not in content:
-        return _spread(found, values)
+        return _over_video_duration(found, values)
     return Reference(np.arange(len(values)) / _rate_hz(found, content), values)
 
 
@@ -72,13 +80,9 @@ def _rate_hz(found: Found, content: dict[str, Any]) -> float:
     return rate_hz
 
 
-def _spread(found: Found, values: FloatArray) -> Reference:
-    """A PPG without a sampling rate covers the same time as its video."""
+def _over_video_duration(found: Found, values: FloatArray) -> Reference:
+    """Spread a PPG without a sampling rate evenly over the duration of its video."""
     duration_s = open_file(found.video).info.duration_s
     if duration_s is None:
-        raise RecordingError(found.name, "neither the PPG says its rate nor the video its length")
+        raise RecordingError(found.name, "the PPG has no sampling rate and the video states no duration")
     return Reference(np.linspace(0, duration_s, len(values), endpoint=False), values)
-
-
-def open_video(found: Found) -> FrameSource:
-    return open_file(found.video)

@@ -1,23 +1,24 @@
-"""Prepared clips on the disk: found by what they were made from, checked by checksum, read as a memory map.
+"""The cache of prepared clips. The key of an entry is a digest of its sources; its files have checksums.
 
-    CACHE/ubfc_rppg/subject3-1f0c9a…/     the key is a digest of the files, the settings and the format
+    CACHE/ubfc_rppg/subject3-1f0c9a…/     the key is a digest of files, settings and format
         pixels.u8       (T,S,S,3) bytes
         wave.npy        (T,) f32, the reference on the same clock
-        valid.npy       (T,) bool: a face was seen and the reference is there
-        boxes.npy       (T,4) f32, where the crop was: x, y, width, height
-        entry.json      what it is, and the checksum of every file and of itself
+        valid.npy       (T,) bool: a face was detected and the reference is valid
+        boxes.npy       (T,4) f32, crop position: x, y, width, height
+        entry.json      the description, the checksums of all files and of itself
 
-An entry appears whole or not at all.
+An entry is written atomically.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import re
 import shutil
-import time
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,17 +26,26 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, OutputError
-from ..fileio import dump_json, read_json, sha256, write_text
+from .. import fileio
+from ..errors import InputError
+from ..fileio import (
+    check_regular,
+    dump_json,
+    read_array,
+    read_json,
+    sha256,
+    temporary_prefix,
+    umask,
+    write_text,
+    writing,
+)
 from ..types import BoolArray, ByteArray, Clip, FloatArray
 
-FORMAT = 2
+FORMAT = 3
 _HEADER = "entry.json"
-_BUILDING = ".building-"
-_WHOLE_BYTES = 64 << 20  # files up to this size are digested whole
-_SAMPLES = 64  # larger ones by this many blocks, evenly spread, and their size
+_WHOLE_BYTES = 64 << 20  # the digest covers all bytes of files up to this size
+_SAMPLES = 64  # for larger files it covers this many evenly spaced blocks, and the size
 _BLOCK_BYTES = 1 << 20
-_ABANDONED_S = 600.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,59 +66,61 @@ class Entry:
 
     @property
     def pixels(self) -> ByteArray:
-        """(T,S,S,3) u8, read from the disk only where it is looked at."""
+        """The pixels (T,S,S,3) u8 as a memory map."""
         shape = (self.frames, self.size, self.size, 3)
-        return np.memmap(self.path / "pixels.u8", np.uint8, "r", shape=shape)
+        file = self.path / "pixels.u8"
+        if check_regular(file).st_size != math.prod(shape):
+            raise InputError(f"{file}: is damaged; prepare the recording again")
+        return np.memmap(file, np.uint8, "r", shape=shape)
 
     @property
     def wave(self) -> FloatArray:
-        values: FloatArray = np.load(self.path / "wave.npy", allow_pickle=False)
-        return values
+        return read_array(self.path / "wave.npy", np.float32, (self.frames,))
 
     @property
     def valid(self) -> BoolArray:
-        values: BoolArray = np.load(self.path / "valid.npy", allow_pickle=False)
-        return values
+        return read_array(self.path / "valid.npy", bool, (self.frames,))
 
     @property
     def boxes(self) -> FloatArray:
-        values: FloatArray = np.load(self.path / "boxes.npy", allow_pickle=False)
-        return values
+        return read_array(self.path / "boxes.npy", np.float32, (self.frames, 4))
 
     @property
     def t_s(self) -> FloatArray:
         return self.start_s + np.arange(self.frames) / self.fps
 
     def clip(self, start: int = 0, stop: int | None = None) -> Clip:
-        """A stretch of it as a clip in memory."""
+        """Read a range of frames into memory as a clip."""
         part = slice(start, stop)
         return Clip(np.array(self.pixels[part]), self.t_s[part], self.fps, self.valid[part])
 
 
-class Writer:
-    """Collects one entry, frame by frame, in bounded memory."""
+class EntryWriter:
+    """Write one entry frame by frame, in bounded memory; errors name `target`, where the entry will be."""
 
-    def __init__(self, folder: Path, size: int) -> None:
-        self.folder, self.size = folder, size
+    def __init__(self, folder: Path, size: int, target: Path) -> None:
+        self.folder, self.size, self.target = folder, size, target
         self.frames = 0
         self._digest = hashlib.sha256()
         self._pixels = open(folder / "pixels.u8", "wb")  # noqa: SIM115 — closed by `close`
         self._finished = False
 
     def add(self, pixels: ByteArray) -> None:
-        """One picture (S,S,3) or several (T,S,S,3)."""
+        """Append one picture (S,S,3) or several (T,S,S,3)."""
         data = np.ascontiguousarray(pixels, np.uint8)
         if data.shape[-3:] != (self.size, self.size, 3):
             raise ValueError(f"pixels have the shape {data.shape}, the entry is of size {self.size}")
-        self._pixels.write(data.data)
+        with writing(self.target):
+            self._pixels.write(data.data)
         self._digest.update(data.data)
         self.frames += data.size // (self.size * self.size * 3)
 
     def finish(
         self, header: Mapping[str, Any], wave: FloatArray, valid: BoolArray, boxes: FloatArray
     ) -> None:
-        """Write the rest; `header` says which recording it is."""
-        self.close()
+        """Write the arrays and the header; `header` describes the recording."""
+        with writing(self.target):
+            self._pixels.close()
         arrays = {
             "wave": wave.astype(np.float32),
             "valid": valid.astype(bool),
@@ -118,7 +130,8 @@ class Writer:
         for name, values in arrays.items():
             if len(values) != self.frames:
                 raise ValueError(f"{name} has {len(values)} rows for {self.frames} frames")
-            np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+            with writing(self.target):
+                np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
             digests[f"{name}.npy"] = sha256(self.folder / f"{name}.npy")
         content = dict(header) | {
             "format": FORMAT,
@@ -132,7 +145,8 @@ class Writer:
         self._finished = True
 
     def close(self) -> None:
-        self._pixels.close()
+        with contextlib.suppress(OSError):  # closing writes the rest of the buffer, which may fail again
+            self._pixels.close()
 
     @property
     def finished(self) -> bool:
@@ -140,30 +154,29 @@ class Writer:
 
 
 @contextlib.contextmanager
-def writing(target: Path, size: int) -> Iterator[Writer]:
-    """Build an entry beside its place and move it there when it is finished; else leave no trace."""
-    try:
+def write_entry(target: Path, size: int) -> Iterator[EntryWriter]:
+    """Write an entry to a temporary folder and move it to `target` when it is finished, else remove it."""
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        building = target.parent / f"{_BUILDING}{os.getpid()}-{target.name}"
-        shutil.rmtree(building, ignore_errors=True)
-        building.mkdir()
-    except OSError as error:
-        raise OutputError(target, error.strerror or str(error)) from error
-    writer = Writer(building, size)
+        building = Path(tempfile.mkdtemp(prefix=temporary_prefix(target.name), dir=target.parent))
     try:
-        yield writer
+        with writing(target):
+            os.chmod(building, 0o777 & ~umask())
+            writer = EntryWriter(building, size, target)
+        try:
+            yield writer
+        finally:
+            writer.close()
         if writer.finished:
             shutil.rmtree(target, ignore_errors=True)
-            os.replace(building, target)
-    except OSError as error:
-        raise OutputError(target, error.strerror or str(error)) from error
+            with writing(target):
+                os.replace(building, target)
     finally:
-        writer.close()
         shutil.rmtree(building, ignore_errors=True)
 
 
 def open_entry(path: Path, *, verify: bool = True) -> Entry:
-    """Open one entry; a damaged one is refused with what is wrong about it."""
+    """Open one entry; a damaged entry raises an InputError."""
     content = read_json(path / _HEADER)
     try:
         if content["checksum"] != _own_checksum(content):
@@ -174,10 +187,14 @@ def open_entry(path: Path, *, verify: bool = True) -> Entry:
             path,
             **{name: content[name] for name in Entry.__dataclass_fields__ if name != "path"},
         )
-        digests: dict[str, str] = content["files"]
-    except (KeyError, TypeError) as error:
+        digests: dict[str, str] = dict(content["files"])
+        if not _has_valid_types(entry):
+            raise ValueError("a field has the wrong type")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: {_HEADER} is not an entry of this cache ({error})") from error
     for name, digest in digests.items():
+        if Path(name).name != name:
+            raise InputError(f"{path}: {_HEADER} names a file in another folder")
         file = path / name
         if not file.is_file() or (verify and sha256(file) != digest):
             raise InputError(f"{path}: {name} is damaged or missing; prepare the recording again")
@@ -185,12 +202,12 @@ def open_entry(path: Path, *, verify: bool = True) -> Entry:
 
 
 def open_cache(root: str | Path, dataset: str | None = None, *, verify: bool = False) -> list[Entry]:
-    """Every entry of a cache (or of one data set in it), in natural order of data set, subject and name."""
+    """Return the entries of a cache, or of one data set, in natural order of data set, subject and name."""
     from .base import natural_key
 
     root = Path(root)
     pattern = f"{dataset or '*'}/*/{_HEADER}"
-    folders = [p.parent for p in root.glob(pattern) if not p.parent.name.startswith(_BUILDING)]
+    folders = [p.parent for p in root.glob(pattern) if not p.parent.name.startswith(".")]
     if not folders:
         raise InputError(
             f"{root}: no prepared recordings{f' of {dataset}' if dataset else ''}; run `phase prepare`"
@@ -199,19 +216,22 @@ def open_cache(root: str | Path, dataset: str | None = None, *, verify: bool = F
     return sorted(entries, key=lambda e: (e.dataset, natural_key(e.subject), natural_key(e.name)))
 
 
-def place(root: str | Path, dataset: str, name: str, key: str) -> Path:
-    """Where the entry with this key belongs."""
+def entry_path(root: str | Path, dataset: str, name: str, key: str) -> Path:
+    """Return the folder of the entry with this key."""
     readable = re.sub(r"[^\w.-]+", "_", name)
     return Path(root) / dataset / f"{readable}-{key[:16]}"
 
 
-def key_of(facts: Mapping[str, Any]) -> str:
-    """The digest of everything an entry is made from."""
+def cache_key(facts: Mapping[str, Any]) -> str:
+    """Return the digest of everything that determines an entry."""
     return hashlib.sha256(dump_json({"format": FORMAT, **facts}, indent=None).encode()).hexdigest()
 
 
 def fingerprint(path: Path) -> str:
-    """A digest of a file or a folder's files: whole if small, of sizes and evenly spread samples if large."""
+    """Return a digest of a file or of the files in a folder.
+
+    It covers all bytes of small files, and the sizes and evenly spaced blocks of large ones.
+    """
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
     sizes = [p.stat().st_size for p in files]
     digest = hashlib.sha256()
@@ -234,13 +254,22 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def sweep(root: str | Path) -> None:
-    """Remove what killed runs left behind: builds into which nothing was written for a while."""
-    for leftover in Path(root).glob(f"*/{_BUILDING}*"):
-        with contextlib.suppress(OSError):
-            newest_s = max(p.stat().st_mtime for p in [leftover, *leftover.iterdir()])
-            if time.time() - newest_s > _ABANDONED_S:
-                shutil.rmtree(leftover, ignore_errors=True)
+def remove_abandoned(root: str | Path) -> None:
+    """Remove the unfinished entries of killed processes."""
+    for folder in Path(root).glob("*/"):
+        fileio.remove_abandoned(folder)
+
+
+def _has_valid_types(entry: Entry) -> bool:
+    texts = (entry.dataset, entry.subject, entry.name, entry.key)
+    numbers = (entry.fps, entry.start_s, entry.coverage)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(n, (int, float)) and abs(n) < 1e300 for n in numbers)
+        and all(isinstance(n, int) and n >= 0 for n in (entry.frames, entry.size))
+        and entry.fps > 0
+        and isinstance(entry.conditions, dict)
+    )
 
 
 def _own_checksum(content: Mapping[str, Any]) -> str:

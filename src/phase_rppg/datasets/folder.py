@@ -1,27 +1,30 @@
-"""Your own recordings: a folder of videos with CSV references, and a small manifest if you want one.
+"""Read a folder of videos with CSV references, with or without a manifest.
 
     manifest.csv            video,reference,subject,light        ← further columns are conditions
                             anna.mp4,anna.csv,anna,daylight
     anna.csv                t_s,ppg                              ← seconds on the video's clock
                             0.000,0.12
 
-Without a manifest every `X.mp4` with an `X.csv` beside it is a recording, and each is its own subject. The
-label files of UBFC-rPPG (.txt, .xmp) and PURE (.json) are accepted as references too.
+Without a manifest, each `X.mp4` with an `X.csv` in the same folder is a recording of its own subject. The
+label files of UBFC-rPPG (.txt, .xmp) and PURE (.json) are also accepted as references.
 """
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
+from .. import limits
 from ..errors import DatasetLayoutError, RecordingError
+from ..fileio import column_names, read_csv_rows
 from ..types import FrameSource
+from ..video.suffixes import VIDEO_SUFFIXES
 from . import pure, ubfc_rppg
-from .base import VIDEO_SUFFIXES, Found, Reference, Retimed, files, open_file
+from .base import Found, Reference, RetimedVideo, files, open_file
 
 NAME = "folder"
+WRITER = "video"
 LAYOUT = (
     "folder: manifest.csv with the columns video,reference,subject (others are conditions), "
     "or X.mp4 + X.csv pairs"
@@ -37,29 +40,27 @@ def find(root: Path) -> list[Found]:
         return _from_manifest(root)
     found = []
     for video in files(root, VIDEO_SUFFIXES):
-        beside = [video.with_suffix(s) for s in _REFERENCE_SUFFIXES if video.with_suffix(s).exists()]
-        if beside:
-            found.append(pair(video, beside[0]))
+        references = [video.with_suffix(s) for s in _REFERENCE_SUFFIXES if video.with_suffix(s).exists()]
+        if references:
+            found.append(pair(video, references[0]))
     return found
 
 
 def pair(video: Path, reference: Path, *, name: str = "", subject: str = "") -> Found:
-    """One video and its reference as a recording of its own."""
+    """Return one video and its reference as a recording."""
     return Found(subject or video.stem, name or video.stem, video, reference)
 
 
 def _from_manifest(root: Path) -> list[Found]:
-    with open(root / MANIFEST, newline="", encoding="utf-8-sig") as file:
-        table = csv.DictReader(file)
-        columns = [c.strip() for c in table.fieldnames or []]
-        table.fieldnames = columns
-        if missing := {"video", "reference"} - set(columns):
-            wanted = ", ".join(sorted(missing))
-            raise DatasetLayoutError(root / MANIFEST, f"a column {wanted}", columns)
-        rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in table]
+    table = read_csv_rows(root / MANIFEST, "json_mb", int(limits.current().manifest_rows), "manifest_rows")
+    columns = [cell.strip() for cell in next(table, [])]
+    if missing := {"video", "reference"} - set(columns):
+        wanted = ", ".join(sorted(missing))
+        raise DatasetLayoutError(root / MANIFEST, f"a column {wanted}", column_names(columns))
+    rows = [{k: v.strip() for k, v in zip(columns, row, strict=False) if k} for row in table]
     found = []
     for row in rows:
-        video, reference = root / row.pop("video"), root / row.pop("reference")
+        video, reference = root / row.pop("video", ""), root / row.pop("reference", "")
         name, subject = row.pop("name", ""), row.pop("subject", "")
         one = pair(video, reference, name=name, subject=subject)
         found.append(Found(one.subject, one.name, video, reference, {k: v for k, v in row.items() if v}))
@@ -72,9 +73,7 @@ def read_reference(found: Found) -> Reference:
         package = pure.read_package(found.name, found.reference)
         stamps_ns = pure.image_stamps_ns(found.name, package)
         if not stamps_ns:
-            raise RecordingError(
-                found.name, f"{found.reference.name} does not say when the first picture was taken"
-            )
+            raise RecordingError(found.name, f"{found.reference.name} has no timestamp of the first picture")
         return pure.reference_of(found.name, package, stamps_ns[0])
     if suffix in (".txt", ".xmp"):
         return ubfc_rppg.read_label(found.name, found.reference)
@@ -82,32 +81,30 @@ def read_reference(found: Found) -> Reference:
 
 
 def _read_csv(found: Found) -> Reference:
-    with open(found.reference, newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    rows = list(read_csv_rows(found.reference, "label_mb", int(limits.current().samples), "samples"))
     header = [cell.strip().lower() for cell in rows[0]] if rows else []
     time_at = next((header.index(c) for c in _TIME_COLUMNS if c in header), None)
     value_at = next((header.index(c) for c in _VALUE_COLUMNS if c in header), None)
     if time_at is None or value_at is None:
         raise RecordingError(
             found.name,
-            f"{found.reference.name} needs a header with t_s and ppg; found {', '.join(header) or 'nothing'}",
+            f"{found.reference.name} needs a header with t_s and ppg; "
+            f"found {', '.join(column_names(header)) or 'nothing'}",
         )
     try:
         table = np.array([[float(row[time_at]), float(row[value_at])] for row in rows[1:]])
-    except (ValueError, IndexError) as error:
-        raise RecordingError(
-            found.name, f"{found.reference.name} is not a table of numbers ({error})"
-        ) from error
+    except (ValueError, IndexError):
+        raise RecordingError(found.name, f"{found.reference.name} is not a table of numbers") from None
     table = table.reshape(-1, 2)
     return Reference(table[:, 0], table[:, 1])
 
 
 def open_video(found: Found) -> FrameSource:
-    """The video; with a PURE reference of as many pictures, each frame gets its true time from there."""
+    """Open the video; a PURE reference with one timestamp per frame replaces the times of the container."""
     source = open_file(found.video)
     if found.reference.suffix.lower() == ".json":
         package = pure.read_package(found.name, found.reference)
-        stamps_ns = np.array(pure.image_stamps_ns(found.name, package), np.int64)
-        if len(stamps_ns) == source.info.frame_count:
-            return Retimed(source, (stamps_ns - stamps_ns[0]) / 1e9, found.name)
+        stamps_ns = pure.image_stamps_ns(found.name, package)
+        if stamps_ns and len(stamps_ns) == source.info.frame_count:
+            return RetimedVideo(source, pure.times_s(found.name, stamps_ns), found.name)
     return source

@@ -1,13 +1,14 @@
-"""MATLAB files of any version, and a video inside one read in bounded memory.
+"""Read MATLAB files of any version, and videos in them in bounded memory.
 
-MATLAB stores columns first: in a video of shape (T,H,W,3) the values of one pixel over time lie together, so
-no frame can be read without passing over the whole array. A v5 file is therefore unpacked block by block into
-a temporary file of bytes; a v7.3 file (HDF5) is read in slices of time.
+MATLAB stores arrays in column-major order. In a video of shape (T,H,W,3) the values of one pixel over time
+are adjacent, so that reading one frame needs the whole array. A v5 file is therefore unpacked block by block
+into a temporary file. A v7.3 file (HDF5) is read in slices of time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,7 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import RecordingError
+from .. import guarded, limits
+from ..errors import MissingPackageError, RecordingError, is_installed, require
+from ..fileio import open_regular, reserve
 from ..types import ByteArray, FloatArray, Frame
 
 _STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -26,61 +29,120 @@ _MATRIX, _COMPRESSED = 14, 15
 _UINT8_CLASS = 9
 _PIXELS_PER_BLOCK = 4096
 _FRAMES_PER_SLICE = 64
+_BLOCK_BYTES = 128 << 20  # read at once
+_MAX_ELEMENT_BYTES = 4096  # name or shape in the header of a variable
 
 Read = Callable[[int], bytes]
 
 
-def read(name: str, path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
-    """The named variables of a MATLAB file (structs as dicts); a missing one is an error with its name."""
-    with _damage_named(name, path):
-        content = _read_hdf5(name, path, fields) if is_v73(path) else _read_v5(path, fields)
+def read(name: str, path: Path, fields: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read variables of a MATLAB or HDF5 file (structs as dicts); a missing one raises a RecordingError.
+
+    A missing variable of `optional` is left out.
+    """
+    wanted = (*fields, *optional)
+    with _as_recording_error(name, path):
+        if is_v73(path):
+            _require_h5py(name, path)
+        else:
+            _check_v5_sizes(path, wanted)
+        content: dict[str, Any] = guarded.call(_read_fields, str(path), list(wanted))
     if missing := [f for f in fields if f not in content]:
         raise RecordingError(name, f"{path.name} has no field {', '.join(missing)}")
     return content
 
 
 @contextlib.contextmanager
-def _damage_named(name: str, path: Path) -> Iterator[None]:
-    """scipy and h5py raise whatever they stumble over in a damaged file; all of it means the same here."""
+def _as_recording_error(name: str, path: Path) -> Iterator[None]:
+    """Convert any exception into a RecordingError; scipy and h5py raise many types for damaged files."""
     try:
         yield
-    except RecordingError:
+    except (RecordingError, MissingPackageError):
         raise
+    except (guarded.GuardError, _TooLarge) as error:
+        raise RecordingError(name, f"{path.name} {error}") from error
+    except guarded.ParserError as error:
+        problem = error.text if error.kind == _TooLarge.__name__ else ""
+        raise RecordingError(
+            name, f"{path.name} {problem or f'is not a readable MATLAB file ({error.kind})'}"
+        ) from error
     except Exception as error:
-        raise RecordingError(name, f"{path.name} is not a readable MATLAB file ({error})") from error
+        raise RecordingError(
+            name, f"{path.name} is not a readable MATLAB file ({type(error).__name__})"
+        ) from error
+
+
+class _TooLarge(Exception):
+    """A file declares more data than the limits accept."""
+
+    def __init__(self, field: str, count: int, limit: str = "samples") -> None:
+        super().__init__(f"declares {count:.3g} values of {field}; {limits.hint(limit)}")
 
 
 def is_v73(path: Path) -> bool:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(520)
     return head.startswith(b"MATLAB 7.3") or b"\x89HDF\r\n\x1a\n" in head
 
 
-def _read_v5(path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
-    from scipy.io import loadmat
-
-    return dict(loadmat(path, variable_names=fields, simplify_cells=True))
-
-
-def _read_hdf5(name: str, path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
-    with _open_hdf5(name, path) as file:
-        return {f: _from_hdf5(file[f]) for f in fields if f in file}
-
-
-def _open_hdf5(name: str, path: Path) -> Any:
-    try:
-        import h5py
-    except ImportError as error:
+def _require_h5py(name: str, path: Path) -> None:
+    if not is_installed("h5py"):
         raise RecordingError(
             name, f"{path.name} is a MATLAB v7.3 file; reading it needs h5py: pip install 'phase-rppg[mat73]'"
-        ) from error
+        )
+
+
+def _check_v5_sizes(path: Path, fields: tuple[str, ...]) -> None:
+    """Compare the declared sizes of variables with the limits; no values are read."""
+    with open_regular(path) as file:
+        for field, shape, *_ in _variables(file):
+            if field in fields and (count := math.prod(map(int, shape))) > limits.current().samples:
+                raise _TooLarge(field, count)
+
+
+def _read_fields(path: str, fields: list[str]) -> dict[str, Any]:
+    """Read variables; this function runs in the guarded process."""
+    if is_v73(Path(path)):
+        with _open_hdf5(path) as file:
+            return {f: _from_hdf5(file[f]) for f in fields if f in file}
+    require("scipy")
+    from scipy.io import loadmat
+
+    content = loadmat(path, variable_names=fields, simplify_cells=True)
+    return {f: content[f] for f in fields if f in content}
+
+
+def _hdf5_shape(path: str, field: str) -> list[int]:
+    """Return the shape of a variable in the order of MATLAB; this function runs in the guarded process."""
+    with _open_hdf5(path) as file:
+        return [int(n) for n in reversed(file[field].shape)] if field in file else []
+
+
+def _hdf5_frames(path: str, field: str, start: int, gain: float) -> list[Any]:
+    """Return frames as bytes (n,H,W,3) and their gain; this function runs in the guarded process."""
+    with _open_hdf5(path) as file:
+        data = file[field]  # (3,W,H,T)
+        scale = _Scale("", is_bytes=data.dtype == np.uint8)
+        scale.gain = gain or scale.gain
+        part = scale(data[..., start : start + _FRAMES_PER_SLICE])
+        return [np.ascontiguousarray(part.transpose(3, 2, 1, 0)), scale.gain]
+
+
+def _open_hdf5(path: str) -> Any:
+    require("h5py")
+    import h5py
+
     return h5py.File(path, "r")
 
 
-def _from_hdf5(node: Any) -> Any:
+def _from_hdf5(node: Any, depth: int = 0) -> Any:
     if hasattr(node, "keys"):
-        return {key: _from_hdf5(node[key]) for key in node}
-    values = np.asarray(node[()]).T  # HDF5 holds MATLAB's axes reversed
+        if depth > limits.current().depth:  # a group can contain itself
+            raise ValueError("nested too deeply")
+        return {key: _from_hdf5(node[key], depth + 1) for key in node}
+    if node.size is not None and node.size > limits.current().samples:
+        raise _TooLarge(node.name.rpartition("/")[2], node.size)
+    values = np.asarray(node[()]).T  # HDF5 stores the axes of MATLAB in reverse order
     if node.attrs.get("MATLAB_class") == b"char":
         return "".join(map(chr, values.ravel(order="F").astype(int)))
     return values.squeeze()[()]
@@ -101,18 +163,17 @@ class MatVideo:
             yield Frame(rgb, index / self.fps)
 
     def count(self) -> int:
-        """The number of frames, from the header alone."""
+        """Return the number of frames from the header."""
         return self._shape()[0]
 
     def _shape(self) -> tuple[int, ...]:
-        with _damage_named(self.name, self.path):
+        with _as_recording_error(self.name, self.path):
             if is_v73(self.path):
-                with _open_hdf5(self.name, self.path) as file:
-                    shape = tuple(reversed(file[self.field].shape)) if self.field in file else ()
+                _require_h5py(self.name, self.path)
+                shape = tuple(guarded.call(_hdf5_shape, str(self.path), self.field))
             else:
-                from scipy.io import whosmat
-
-                shape = next((tuple(s) for n, s, _ in whosmat(self.path) if n == self.field), ())
+                with open_regular(self.path) as file:
+                    shape = next((s for n, s, *_ in _variables(file) if n == self.field), ())
         return self._checked(shape)
 
     def _checked(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -122,27 +183,31 @@ class MatVideo:
             raise RecordingError(
                 self.name, f"{self.field} has the shape {shape}, not (frames, height, width, 3)"
             )
+        if math.prod(shape) > limits.current().mat_values or shape[0] > limits.current().samples:
+            raise RecordingError(
+                self.name, f"{self.path.name} {_TooLarge(self.field, math.prod(shape), 'mat_values')}"
+            )
         return shape
 
     def _from_hdf5(self) -> Iterator[ByteArray]:
-        with _open_hdf5(self.name, self.path) as file:
-            count = self._shape()[0]
-            data = file[self.field]  # (3,W,H,T)
-            scale = _Scale(self.name, is_bytes=data.dtype == np.uint8)
-            for start in range(0, count, _FRAMES_PER_SLICE):
-                part = scale(data[..., start : start + _FRAMES_PER_SLICE])
-                yield from np.ascontiguousarray(part.transpose(3, 2, 1, 0))
+        gain = 0.0
+        for start in range(0, self._shape()[0], _FRAMES_PER_SLICE):
+            with _as_recording_error(self.name, self.path):
+                part, gain = guarded.call(_hdf5_frames, str(self.path), self.field, start, gain)
+            yield from part
 
     def _from_v5(self) -> Iterator[ByteArray]:
-        with open(self.path, "rb") as file, tempfile.TemporaryFile(prefix="phase-mat-") as spill:
+        with open_regular(self.path) as file, tempfile.TemporaryFile(prefix="phase-mat-") as spill:
             try:
                 is_bytes, shape, stored, read = _seek_variable(file, self.field)
                 frames, height, width, channels = self._checked(shape)
                 pixels = height * width * channels
+                reserve(spill.fileno(), frames * pixels)
                 unpacked = np.memmap(spill, np.uint8, "w+", shape=(frames, pixels))
                 scale = _Scale(self.name, is_bytes)
-                for start in range(0, pixels, _PIXELS_PER_BLOCK):
-                    block = min(_PIXELS_PER_BLOCK, pixels - start)
+                most = max(1, min(_PIXELS_PER_BLOCK, _BLOCK_BYTES // (frames * stored.itemsize)))
+                for start in range(0, pixels, most):
+                    block = min(most, pixels - start)
                     values = np.frombuffer(read(block * frames * stored.itemsize), stored)
                     unpacked[:, start : start + block] = scale(values.reshape(block, frames)).T
             except (EOFError, ValueError, zlib.error) as error:
@@ -154,7 +219,7 @@ class MatVideo:
 
 
 class _Scale:
-    """0–1 or 0–255 into bytes; which of the two is decided by the first block and then held to."""
+    """Convert values in 0–1 or 0–255 to bytes; the first block decides which range it is."""
 
     def __init__(self, name: str, is_bytes: bool) -> None:
         self.name, self.gain = name, 1.0 if is_bytes else 0.0
@@ -166,13 +231,24 @@ class _Scale:
         if not self.gain:
             self.gain = 255.0 if top <= 1 else 1.0
         if not float(values.min()) >= 0 or not top * self.gain < 255.5:
-            raise RecordingError(self.name, "the video has pixel values beyond both 0–1 and 0–255")
+            raise RecordingError(self.name, "the pixel values of the video are neither in 0–1 nor in 0–255")
         scaled: FloatArray = values * self.gain
         return np.rint(scaled).astype(np.uint8)
 
 
 def _seek_variable(file: BinaryIO, wanted: str) -> tuple[bool, tuple[int, ...], np.dtype[Any], Read]:
-    """Is it uint8, its shape, the type it is stored in, and a reader that stands at the first value."""
+    """Find a variable: return whether it is uint8, its shape, its stored type, and a reader of its values."""
+    for name, shape, flags, integer, read in _variables(file):
+        if name == wanted:
+            stored, _ = _tag(read, integer)
+            if stored not in _STORED:
+                raise ValueError(f"{wanted} is not a numeric array")
+            return flags & 0xFF == _UINT8_CLASS, shape, np.dtype(integer.byteorder + _STORED[stored]), read
+    raise ValueError(f"no field {wanted}")
+
+
+def _variables(file: BinaryIO) -> Iterator[tuple[str, tuple[int, ...], int, np.dtype[Any], Read]]:
+    """Yield name, shape, flags, byte order and a reader of the values for each variable of a v5 file."""
     head = file.read(128)
     order = "<" if head[126:128] == b"IM" else ">"
     integer = np.dtype(f"{order}u4")
@@ -180,21 +256,18 @@ def _seek_variable(file: BinaryIO, wanted: str) -> tuple[bool, tuple[int, ...], 
         kind, size = (int(v) for v in np.frombuffer(tag, integer))
         after = file.tell() + size
         if kind == _COMPRESSED:
-            read = _inflater(file, size)
+            read = _inflating_reader(file, size)
             kind, _ = (int(v) for v in np.frombuffer(read(8), integer))
         else:
-            read = _exactly(file)
+            read = _plain_reader(file)
         if kind == _MATRIX:
             flags = np.frombuffer(_element(read, integer)[1], integer)
             shape = tuple(int(v) for v in np.frombuffer(_element(read, integer)[1], f"{order}i4"))
             name = _element(read, integer)[1].decode("latin-1")
-            if name == wanted:
-                stored, _ = _tag(read, integer)
-                if stored not in _STORED:
-                    raise ValueError(f"{wanted} is not a numeric array")
-                return int(flags[0]) & 0xFF == _UINT8_CLASS, shape, np.dtype(order + _STORED[stored]), read
+            if not len(flags) or any(n < 0 for n in shape):
+                raise ValueError("a variable has an invalid header")
+            yield name, shape, int(flags[0]), integer, read
         file.seek(after)
-    raise ValueError(f"no field {wanted}")
 
 
 def _tag(read: Read, integer: np.dtype[Any]) -> tuple[int, int]:
@@ -203,15 +276,17 @@ def _tag(read: Read, integer: np.dtype[Any]) -> tuple[int, int]:
 
 
 def _element(read: Read, integer: np.dtype[Any]) -> tuple[int, bytes]:
-    """One small sub-element: its type and content (up to four bytes are packed into the tag itself)."""
+    """Read one small sub-element: its type and content. Up to four bytes are stored in the tag."""
     tag = read(8)
     kind, size = (int(v) for v in np.frombuffer(tag, integer))
     if kind >> 16:
         return kind & 0xFFFF, tag[4 : 4 + (kind >> 16)]
+    if size > _MAX_ELEMENT_BYTES:
+        raise ValueError("the header of a variable is too long")
     return kind, read(size + -size % 8)[:size]
 
 
-def _exactly(file: BinaryIO) -> Read:
+def _plain_reader(file: BinaryIO) -> Read:
     def read(count: int) -> bytes:
         data = file.read(count)
         if len(data) < count:
@@ -221,8 +296,8 @@ def _exactly(file: BinaryIO) -> Read:
     return read
 
 
-def _inflater(file: BinaryIO, size: int) -> Read:
-    """Read from a compressed element piece by piece."""
+def _inflating_reader(file: BinaryIO, size: int) -> Read:
+    """Return a function that decompresses the next bytes of an element."""
     engine = zlib.decompressobj()
     left = size
 

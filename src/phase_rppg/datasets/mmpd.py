@@ -1,7 +1,7 @@
-"""MMPD: phone videos under four lights, four motions, with exercise and three skin types, as MATLAB files.
+"""Read MMPD: phone videos with four lights, four motions, exercise and skin types, in MATLAB files.
 
 Tang et al., "MMPD: Multi-domain Mobile Video Physiology Dataset", EMBC 2023. Video and PPG
-share 30 samples per second.
+have 30 samples per second.
 """
 
 from __future__ import annotations
@@ -18,19 +18,26 @@ from . import matlab
 from .base import Found, Reference, files, subfolders
 
 NAME = "mmpd"
+# Train, valid and test of the literature, as fractions of the subjects in natural order.
+SPLITS = {"intra": ((0, 0.7), (0.7, 0.8), (0.8, 1))}
 LAYOUT = (
     "MMPD: subjectN/pN_M.mat with video, GT_ppg, light, motion, exercise, skin_color, gender, glasser, "
     "hair_cover, makeup"
 )
 FPS = 30.0
 _FILE = re.compile(r"^p(\d+)_(\d+)$")
-# MATLAB's field → the name of the condition here
+# field in the MATLAB file → name of the condition
 _FIELDS = {
     "light": "light", "motion": "motion", "exercise": "exercise", "skin_color": "skin type",
     "gender": "gender", "glasser": "glasses", "hair_cover": "hair", "makeup": "make-up",
 }  # fmt: skip
-# Labels of early releases, and the spelling used here.
-_SAME = {"watching videos": "walking", "stationary (after exercise)": "stationary", "1": "true", "0": "false"}
+# label in some releases → spelling of the condition
+_SPELLINGS = {
+    "watching videos": "walking",
+    "stationary (after exercise)": "stationary",
+    "1": "true",
+    "0": "false",
+}
 _YES_NO = ("exercise", "glasses", "hair", "make-up")
 
 
@@ -48,14 +55,14 @@ def read_reference(found: Found) -> Reference:
     count = _video(found).count()
     if abs(len(ppg) - count) <= FPS:
         fps = FPS
-    else:  # the PPG at its own rate: it covers the same time as the video
+    else:  # the PPG has another rate and covers the duration of the video
         fps = FPS * len(ppg) / count
     return Reference(np.arange(len(ppg)) / fps, ppg)
 
 
 def read_conditions(found: Found) -> dict[str, str]:
     content = matlab.read(found.name, found.reference, tuple(_FIELDS))
-    return {ours: _word(found.name, ours, content[theirs]) for theirs, ours in _FIELDS.items()}
+    return {ours: _label(found.name, ours, content[theirs]) for theirs, ours in _FIELDS.items()}
 
 
 def open_video(found: Found) -> FrameSource:
@@ -68,8 +75,8 @@ def _video(found: Found) -> matlab.MatVideo:
     return matlab.MatVideo(found.video, found.name, FPS)
 
 
-def _word(name: str, condition: str, value: Any) -> str:
-    """A label as one lower-case word; MATLAB keeps it as text, number or truth value."""
+def _label(name: str, condition: str, value: Any) -> str:
+    """Return a label as a lower-case word; MATLAB stores it as text, number or boolean."""
     value = np.asarray(value).ravel()
     if len(value) != 1:
         raise RecordingError(name, f"{condition} is not a single label")
@@ -77,4 +84,4 @@ def _word(name: str, condition: str, value: Any) -> str:
     if condition not in _YES_NO and isinstance(item, (np.integer, np.floating)):
         return f"{int(item)}"
     text = str(bool(item) if isinstance(item, (bool, np.bool_, np.number)) else item).strip().lower()
-    return _SAME.get(text, text)
+    return _SPELLINGS.get(text, text)

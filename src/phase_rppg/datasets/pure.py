@@ -1,4 +1,4 @@
-"""PURE: six head-motion tasks per subject as PNG sequences, and a finger oximeter at 60 Hz on its own clock.
+"""Read PURE: six head-motion tasks per subject as PNG sequences, and a finger oximeter at 60 Hz.
 
 Stricker, Müller, Gross, "Non-contact video-based pulse rate measurement on a mobile service robot",
 RO-MAN 2014.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import RecordingError
 from ..fileio import read_json
@@ -18,13 +19,15 @@ from ..types import FloatArray, FrameSource
 from .base import Found, Reference, files, subfolders
 
 NAME = "pure"
-LAYOUT = "PURE: SS-TT/SS-TT/Image<nanoseconds>.png + SS-TT/SS-TT.json (or SS-TT.json beside SS-TT/)"
+# Train, valid and test of the literature, as fractions of the subjects in natural order.
+SPLITS = {"intra": ((0, 0.6), (0, 0), (0.6, 1))}
+LAYOUT = "PURE: SS-TT/SS-TT/Image<nanoseconds>.png + SS-TT/SS-TT.json (or SS-TT.json next to SS-TT/)"
 TASKS = {
     "01": "steady", "02": "talking", "03": "slow translation",
     "04": "fast translation", "05": "small rotation", "06": "medium rotation",
 }  # fmt: skip
 _FOLDER = re.compile(r"^(\d{2})-(\d{2})$")
-_STAMP = re.compile(r"(\d{16,})$")  # nanoseconds since 1970 at the end of the picture's name
+_STAMP = re.compile(r"(\d{16,})$")  # nanoseconds since 1970 at the end of the file name
 
 
 def find(root: Path) -> list[Found]:
@@ -52,32 +55,43 @@ def read_reference(found: Found) -> Reference:
 
 
 def reference_of(name: str, package: dict[str, Any], start_ns: int) -> Reference:
-    """The oximeter's waveform in seconds after `start_ns`."""
+    """Return the waveform of the oximeter, with times in seconds after `start_ns`."""
     rows = package["/FullPackage"]
     try:
-        stamps_ns = np.array([int(row["Timestamp"]) for row in rows], np.int64)
+        stamps_ns = [int(row["Timestamp"]) for row in rows]
         values = np.array([float(row["Value"]["waveform"]) for row in rows])
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(
-            name, f"a row of /FullPackage has no Timestamp or Value.waveform ({error})"
-        ) from error
-    return Reference((stamps_ns - start_ns) / 1e9, values)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise RecordingError(name, "a row of /FullPackage has no valid Timestamp or Value.waveform") from None
+    return Reference(_to_int64(name, [stamp - start_ns for stamp in stamps_ns]) / 1e9, values)
 
 
 def read_package(name: str, path: Path) -> dict[str, Any]:
-    """The JSON file with its two lists, the oximeter's (/FullPackage) and the camera's (/Image)."""
-    package = read_json(path)
+    """Read the JSON file with the list of the oximeter (/FullPackage) and of the camera (/Image)."""
+    package = read_json(path, "label_mb")
     if not isinstance(package, dict) or not isinstance(package.get("/FullPackage"), list):
         raise RecordingError(name, f"{path.name} has no list /FullPackage")
     return package
 
 
 def image_stamps_ns(name: str, package: dict[str, Any]) -> list[int]:
-    """When the camera took its pictures, as far as the JSON file says."""
+    """Return the timestamps of the pictures in the JSON file; empty if it has none."""
     try:
         return [int(row["Timestamp"]) for row in package.get("/Image") or []]
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(name, f"a row of /Image has no Timestamp ({error})") from error
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise RecordingError(name, "a row of /Image has no valid Timestamp") from None
+
+
+def _to_int64(name: str, times_ns: list[int]) -> npt.NDArray[np.int64]:
+    """Convert integers of any size; a time beyond 292 years raises a RecordingError."""
+    try:
+        return np.array(times_ns, np.int64)
+    except OverflowError:
+        raise RecordingError(name, "a timestamp is out of range") from None
+
+
+def times_s(name: str, stamps_ns: list[int]) -> FloatArray:
+    """Return the times in seconds after the first timestamp."""
+    return _to_int64(name, [stamp - stamps_ns[0] for stamp in stamps_ns]) / 1e9
 
 
 def open_video(found: Found) -> FrameSource:
@@ -89,12 +103,14 @@ def open_video(found: Found) -> FrameSource:
     t_s = _picture_times_s(found, pictures)
     if (np.diff(t_s) <= 0).any():
         at = int(np.argmax(np.diff(t_s) <= 0)) + 1
-        raise RecordingError(found.name, f"the pictures' timestamps do not rise at {pictures[at].name}")
+        raise RecordingError(
+            found.name, f"the timestamps of the pictures do not increase at {pictures[at].name}"
+        )
     return ImageSequence(pictures, t_s)
 
 
 def _picture_times_s(found: Found, pictures: list[Path]) -> FloatArray:
-    """Picture times from their names, or from the JSON list when the names only count."""
+    """Return the times of the pictures from their names, or from the JSON file if the names are numbers."""
     matches = [_STAMP.search(p.stem) for p in pictures]
     if all(matches):
         stamps_ns = [int(m.group(1)) for m in matches if m]
@@ -103,9 +119,9 @@ def _picture_times_s(found: Found, pictures: list[Path]) -> FloatArray:
         if len(stamps_ns) != len(pictures):
             raise RecordingError(
                 found.name,
-                f"{len(pictures)} pictures whose names hold no time, but {len(stamps_ns)} times in the JSON",
+                f"{len(pictures)} pictures without a timestamp in the name, but {len(stamps_ns)} in the JSON",
             )
-    return (np.array(stamps_ns, np.int64) - stamps_ns[0]) / 1e9
+    return times_s(found.name, stamps_ns)
 
 
 def _first_picture_ns(found: Found, package: dict[str, Any], pictures: list[Path]) -> int:
@@ -113,7 +129,5 @@ def _first_picture_ns(found: Found, package: dict[str, Any], pictures: list[Path
         return int(match.group(1))
     stamps_ns = image_stamps_ns(found.name, package)
     if not stamps_ns:
-        raise RecordingError(
-            found.name, "neither the pictures' names nor the JSON file say when they were taken"
-        )
+        raise RecordingError(found.name, "the names of the pictures and the JSON file hold no timestamps")
     return stamps_ns[0]

@@ -1,4 +1,4 @@
-"""UBFC-rPPG: one webcam video per subject, and a finger oximeter with one row per frame.
+"""Read UBFC-rPPG: one webcam video per subject, and a finger PPG with one timestamp per frame.
 
 Bobbia, Macwan, Benezeth, Mansouri, Dubois, "Unsupervised skin tissue segmentation for remote
 photoplethysmography", Pattern Recognition Letters 2017.
@@ -12,15 +12,18 @@ import numpy as np
 
 from ..errors import RecordingError
 from ..types import FloatArray, FrameSource
-from .base import VIDEO_SUFFIXES, Found, Reference, Retimed, files, open_file, read_table, subfolders
+from ..video.suffixes import VIDEO_SUFFIXES
+from .base import Found, Reference, RetimedVideo, files, open_file, read_table, subfolders
 
 NAME = "ubfc_rppg"
+# Train, valid and test of the literature, as fractions of the subjects in natural order.
+SPLITS = {"intra": ((0, 0.72), (0, 0), (0.72, 1))}
 LAYOUT = (
     "UBFC-rPPG: subjectN/vid.avi (or .mp4) + subjectN/ground_truth.txt [DATASET_2], "
-    "or N-gt/vid.avi + N-gt/gtdump.xmp [DATASET_1]; the two may lie in DATASET_1/ and DATASET_2/"
+    "or N-gt/vid.avi + N-gt/gtdump.xmp [DATASET_1]; both may be in DATASET_1/ and DATASET_2/"
 )
-MAX_UNPAIRED = 2  # frames without a row, or rows without a frame: then the two still belong together
-MIN_STEP_S = 0.001
+MAX_UNPAIRED = 2  # frames without a timestamp, or timestamps without a frame, that are tolerated
+MIN_STEP_S = 0.001  # between frames whose timestamps are equal
 _LABELS = {"ground_truth.txt": "DATASET_2", "gtdump.xmp": "DATASET_1"}
 
 
@@ -35,8 +38,8 @@ def find(root: Path) -> list[Found]:
 def _recording(folder: Path) -> Found | None:
     videos = [p for p in files(folder, VIDEO_SUFFIXES) if p.stem.lower().startswith("vid")]
     label = next((folder / name for name in _LABELS if (folder / name).exists()), None)
-    looks_right = folder.name.lower().startswith("subject") or folder.name.endswith("-gt")
-    if label is None and not (looks_right and videos):
+    is_subject = folder.name.lower().startswith("subject") or folder.name.endswith("-gt")
+    if label is None and not (is_subject and videos):
         return None
     video = videos[0] if videos else folder / "vid.avi"
     label = label or folder / ("gtdump.xmp" if folder.name.endswith("-gt") else "ground_truth.txt")
@@ -44,12 +47,12 @@ def _recording(folder: Path) -> Found | None:
 
 
 def read_reference(found: Found) -> Reference:
-    """Row 1 or column 4 is the PPG. The rate column is not used: it overflows in some subjects."""
+    """Read the PPG and its timestamps. The stored heart rate is not used: it overflows in some subjects."""
     return read_label(found.name, found.reference)
 
 
 def read_label(name: str, path: Path) -> Reference:
-    """Either of the two label files: rows PPG, rate, seconds; or columns milliseconds, rate, SpO2, PPG."""
+    """Read ground_truth.txt (rows PPG, rate, seconds) or gtdump.xmp (columns ms, rate, SpO2, PPG)."""
     if path.suffix == ".xmp":
         table = read_table(name, path, ",")
         if table.shape[1] < 4:
@@ -62,10 +65,10 @@ def read_label(name: str, path: Path) -> Reference:
 
 
 def open_video(found: Found) -> FrameSource:
-    """The video; in DATASET_2 every frame gets the time of its row in the label file.
+    """Open the video; in DATASET_2 the frames get the timestamps of the label file.
 
-    The container only states an average rate, but the rows were written frame by frame: with their times the
-    PPG is smoother, and video and PPG agree better, than with those of the container.
+    The container states only an average rate, but the label file has one timestamp per frame. With these
+    timestamps the PPG is smoother, and video and PPG correlate better, than with the container's rate.
     """
     source = open_file(found.video)
     if found.reference.suffix == ".xmp" or source.info.frame_count is None:
@@ -74,13 +77,13 @@ def open_video(found: Found) -> FrameSource:
     extra = source.info.frame_count - len(times_s)
     if abs(extra) > MAX_UNPAIRED:
         return source
-    return Retimed(source, frame_times(times_s, max(extra, 0)), found.name)
+    return RetimedVideo(source, frame_times(times_s, max(extra, 0)), found.name)
 
 
 def frame_times(times_s: FloatArray, extra: int) -> FloatArray:
-    """Rising frame times: rows that share a time are moved apart, frames without a row are added."""
+    """Return increasing frame times: equal timestamps are separated, and `extra` frames are appended."""
     step_s = float(np.median(np.diff(times_s)))
-    longer = np.concatenate([times_s, times_s[-1] + step_s * np.arange(1, extra + 1)])
-    count = np.arange(len(longer))
-    rising = np.maximum.accumulate(longer - count * MIN_STEP_S) + count * MIN_STEP_S
+    extended = np.concatenate([times_s, times_s[-1] + step_s * np.arange(1, extra + 1)])
+    count = np.arange(len(extended))
+    rising = np.maximum.accumulate(extended - count * MIN_STEP_S) + count * MIN_STEP_S
     return np.asarray(rising)

@@ -1,4 +1,4 @@
-"""How good readings are: errors with their uncertainty, agreement, the worth of a confidence, pictures."""
+"""Evaluation of readings: error metrics, agreement, selective prediction, calibration and plots."""
 
 from .agreement import BlandAltman, bland_altman
 from .metrics import (
@@ -11,20 +11,20 @@ from .metrics import (
     summarise,
     summarise_comparisons,
 )
-from .selective import Calibration, RiskCoverage, calibration, risk_coverage
+from .selective import Reliability, RiskCoverage, reliability, risk_coverage
 
 __all__ = [
     "BlandAltman",
-    "Calibration",
     "Comparison",
     "Interval",
+    "Reliability",
     "RiskCoverage",
     "Score",
     "Summary",
     "bland_altman",
     "bootstrap",
-    "calibration",
     "compare",
+    "reliability",
     "risk_coverage",
     "summarise",
     "summarise_comparisons",

@@ -1,8 +1,8 @@
-"""Do two ways of measuring agree? Bland and Altman's numbers.
+"""Bland–Altman analysis of the agreement between readings and reference.
 
 J. M. Bland and D. G. Altman, "Statistical methods for assessing agreement between two methods of clinical
-measurement", Lancet 1986: the bias, the limits between which 95 % of the differences lie, and how sure we
-are of each. Differences are estimate minus truth.
+measurement", Lancet 1986. The analysis gives the bias, the limits that contain 95 % of the differences, and
+their confidence intervals. Differences are estimate minus truth.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .metrics import Interval, paired
 
 @dataclass(frozen=True, slots=True)
 class BlandAltman:
-    """Bias and limits of agreement, in the unit of what was measured."""
+    """Bias and limits of agreement, in the unit of the readings."""
 
     count: int
     bias: float
@@ -34,9 +34,9 @@ class BlandAltman:
 def bland_altman(
     estimate: FloatArray, truth: FloatArray, *, level: float = 0.95, limits: float = 0.95
 ) -> BlandAltman:
-    """Bias and limits of agreement of paired readings, with confidence intervals by Student's t.
+    """Return bias and limits of agreement of paired readings, with confidence intervals by Student's t.
 
-    The standard error of a limit is s √(1/n + z²/2(n−1)), of which the paper's √(3s²/n) is the rounded form.
+    The standard error of a limit is s √(1/n + z²/2(n−1)); √(3s²/n) in the article is an approximation of it.
     """
     from scipy import stats
 
@@ -69,7 +69,10 @@ def bland_altman(
 
 
 def proportional_bias(estimate: FloatArray, truth: FloatArray) -> float | None:
-    """Slope of the differences over the means: 0 if errors do not grow with the rate; None if undefined."""
+    """Return the slope of the differences over the means, or None if all means are equal.
+
+    The slope is 0 if the errors do not depend on the rate.
+    """
     left, right = paired(estimate, truth, least=2)
     means = (left + right) / 2
     spread = means - means.mean()
@@ -80,6 +83,6 @@ def proportional_bias(estimate: FloatArray, truth: FloatArray) -> float | None:
 
 
 def means_and_differences(estimate: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What a Bland–Altman plot shows: the mean of each pair, and estimate minus truth."""
+    """Return the mean of each pair and the difference estimate minus truth, for a Bland–Altman plot."""
     left, right = paired(estimate, truth)
     return np.asarray((left + right) / 2), np.asarray(left - right)

@@ -1,139 +1,257 @@
-"""From observed windows to the numbers of the gate: a logistic model, its threshold, its interval and its
-limits.
+"""Fit the gate to windows with known heart rates: two logistic models, thresholds, interval and limits.
 
-Everything is computed from windows whose truth is known; nothing is chosen by hand but the promises: at most
-1 % of the windows without a pulse get a number (a quarter of that here, as a margin for the unseen), at most
-5 % of the shown numbers are wrong, a face has to be sure by 90 % or more once, and for a while before and
-after that no number is shown that is more likely wrong than right.
+The rule of the gate itself is in `session.gate`; this module calls it. `p_alive` is fitted to windows whose
+peak is a true pulse and to windows of films without a pulse. `p_ok` is fitted to films with a pulse alone.
+The thresholds maximise the number of correct readings under these constraints:
+
+- At most 1 % of the windows without a pulse, and 3 % of the films, get a reading. The fit uses a half and
+  a third of this as a margin.
+- At most a share `MAX_RISK` of the readings is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .. import infer
 from ..errors import ArgumentError
-from ..session.calibration import TERMS, Calibration, Feature, Limits, Thresholds
-from ..session.gate import features, off_colour, shown_windows, within_limits
+from ..session import calibration as calibrations
+from ..session.calibration import (
+    ALIVE_SIGNS,
+    INTERVAL_TERMS,
+    OK_SIGNS,
+    Calibration,
+    Feature,
+    Interval,
+    Limits,
+    LogisticModel,
+    Thresholds,
+)
+from ..session.gate import features, interval_terms, off_colour, shown_windows, within_limits
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
+from .metrics import WITHIN_BPM
+from .selective import reliability
 
-WITHIN_BPM = 5.0  # what p_ok promises
-MAX_FALSE_READINGS = 0.0025  # of the windows without a pulse
-MAX_RISK = 0.05  # of the shown windows
-# How much more alive than those that were seen the next photo may look. POS reads lines that its second
-# opinion does not: nothing else stands between it and a photo that nods.
+MAX_FALSE_READINGS = 0.005  # share of the windows without a pulse
+MAX_FALSE_FILMS = 0.01  # share of the films without a pulse that have a reading
+MAX_SHOWN_FILMS = 0.03  # the same if only p_ok is fitted
+MAX_RISK = 0.1  # share of wrong readings; p_ok stands beside each of them
+# Factor on the odds of windows without a pulse, because unseen recordings may resemble a pulse more closely.
+# A network is compared with POS as its second method. POS is used alone, so it needs a larger margin.
 SAFETY_ODDS = {"pos": 8.0}
-MIN_P_OK = 0.9  # a window alone shows a pulse if it is at least this likely right
-MIN_KEPT_P_OK = 0.5  # and this is enough near to one that does
-MEMORY_S = 20.0  # so near, before or after: two windows
-INTERVAL_COVERAGE = 0.90  # of the shown windows of a new recording hold the truth within low…high
-INTERVAL_SIGMAS = 3.0  # what the noise beside the line explains; the rest is the floor
-LEAST_FLOOR_BPM = 0.5
-# What a window must have to be judged at all.
+MIN_P_OK = 0.5  # smallest threshold of p_ok
+MIN_P_ALIVE = 0.5  # smallest threshold of p_alive of a confident window
+MIN_KEPT_P_ALIVE = 0.1  # smallest threshold of p_alive near a confident window
+MEMORY_S = 20.0  # largest distance to a confident window, before or after: two windows
+INTERVAL_COVERAGE = 0.90  # share of the intervals of a new recording that contain the true rate
+INTERVAL_LEVEL = 0.92  # quantile of the error that the half width is fitted to
+RECORDING_COVERAGE, RECORDING_SHARE = 0.8, 0.95  # coverage that this share of the recordings reaches
+MIN_FLOOR_BPM = 0.5
+# Limits that are conventions, not fitted.
 MIN_SECONDS, MIN_FPS, MAX_GAP_S, MIN_COVERAGE = 6.0, 10.0, 1.0, 0.8
-_STEPS = (0.2, 0.3, 0.4, 0.5, 0.6)
 _RIDGE = 1.0
-_SLACK = 0.5  # a limit lies this far beyond the last window that was right
-_COLOUR_SLACK = 1 / 3  # where colour is asked: lamps begin nearer to the last blood
-_CLIP = (0.005, 0.995)  # quantiles beyond which a feature says nothing more
+_SLACK = 0.5  # distance of a limit from the extreme correct window, as a share of the remaining range
+_COLOUR_SLACK = 1 / 3  # the same for the colour limit, which light flicker approaches more closely
+_CLIP = (0.005, 0.995)  # quantiles at which features are clipped
+_FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """One window of the pipeline before the gate, with its truth."""
+class ObservedWindow:
+    """One window before the gate, with its true rate."""
 
     peak: Peak
     quality: Quality
-    truth_bpm: float | None  # None when there was no pulse
-    group: str  # windows of one recording belong together
-    end_s: float = 0.0  # of the window, within its recording
+    truth_bpm: float | None  # None for a recording without a pulse
+    group: str  # recording that the window belongs to: world/seed/index
+    end_s: float = 0.0  # end of the window within its recording
+    mode: str = "file"  # how the recording was measured: "file" or "camera"
 
     @property
     def world(self) -> str:
+        """The world that the recording was drawn from, with its settings."""
         return self.group.split("/")[0]
 
     @property
     def right(self) -> bool:
+        """Whether the rate is correct within 5 bpm."""
         return self.truth_bpm is not None and abs(self.peak.bpm - self.truth_bpm) <= WITHIN_BPM
 
+    @property
+    def error_bpm(self) -> float:
+        """The absolute error; infinite without a pulse."""
+        return np.inf if self.truth_bpm is None else abs(self.peak.bpm - self.truth_bpm)
 
-def calibrate(observed: Sequence[Observed], family: str, provenance: dict[str, Any]) -> Calibration:
+
+def calibrate_method(
+    method: str,
+    observed: Sequence[ObservedWindow],
+    provenance: Mapping[str, Any],
+    *,
+    only_p_ok: bool = False,
+) -> Calibration:
+    """Fit the gate of a method; `provenance` records how the windows were made.
+
+    With `only_p_ok` the bundled calibration gives `p_alive`, its thresholds, the interval and the limits.
+    """
+    family = calibrations.family(method)
+    facts = dict(provenance)
+    if family == calibrations.NETWORKS:
+        facts["weights_sha256"] = infer.load(method).manifest.sha256
+    if only_p_ok:
+        return refit_ok(observed, calibrations.kept_part(method), facts)
+    return calibrate(observed, family, facts)
+
+
+def refit_ok(
+    observed: Sequence[ObservedWindow], known: calibrations.KeptPart, provenance: dict[str, Any]
+) -> Calibration:
+    """Fit `p_ok` and its threshold; `known` gives everything else."""
+    table = _Table([o for o in observed if within_limits(o.quality, known.limits)])
+    table.check()
+    p_ok, _ = table.out_of_fold()
+    p_alive = table.predict(known.alive)
+    thresholds = _threshold_of_ok(table, p_ok, p_alive, known.thresholds)
+    shown = table.shown(p_ok, p_alive, thresholds)
+    return Calibration(
+        family=known.family,
+        alive=known.alive,
+        ok=table.fit_ok().rounded(),
+        thresholds=thresholds,
+        interval=known.interval,
+        limits=known.limits,
+        provenance={**provenance, **_summary(observed, table, p_ok, shown), "kept_from": known.provenance},
+    )
+
+
+def calibrate(observed: Sequence[ObservedWindow], family: str, provenance: dict[str, Any]) -> Calibration:
     """Fit the gate of one family of methods."""
     right = np.array([o.right for o in observed])
     if not right.any() or right.all():
         raise ArgumentError(
             "observed", f"{len(observed)} windows, {right.sum()} right", "some right, some wrong"
         )
-    without = sum(o.truth_bpm is None for o in observed)
-    odds = SAFETY_ODDS.get(family, 1.0)
-    judged = max(
-        (_judge(observed, limits, without, odds) for limits in _candidates(_limits(observed, right))),
-        key=lambda found: found.shown_right,
+    limits = _limits(observed, right)
+    table = _Table(list(filter(lambda o: within_limits(o.quality, limits), observed)))
+    table.check()
+    p_ok, p_alive = table.out_of_fold()
+    without = [o for o in observed if o.truth_bpm is None]
+    thresholds = _thresholds(table, p_ok, p_alive, without, SAFETY_ODDS.get(family, 1.0))
+    shown = table.shown(p_ok, p_alive, thresholds)
+    return Calibration(
+        family=family,
+        alive=table.fit_alive().rounded(),
+        ok=table.fit_ok().rounded(),
+        thresholds=thresholds,
+        interval=fit_interval([o for o, s in zip(table.windows, shown, strict=True) if s]),
+        limits=limits,
+        provenance={**provenance, **_summary(observed, table, p_ok, shown)},
     )
-    limits, usable, shown = judged.limits, judged.usable, judged.shown
-    right = np.array([o.right for o in usable])
-    pulse = np.array([o.truth_bpm is not None for o in usable])
-    names, table = _table(usable)
+
+
+class _Table:
+    """The windows within the limits as arrays, and the fits to them."""
+
+    def __init__(self, windows: Sequence[ObservedWindow]) -> None:
+        self.windows = windows
+        self.right = np.array([o.right for o in windows], bool)
+        self.pulse = np.array([o.truth_bpm is not None for o in windows], bool)
+        self.end_s = np.array([o.end_s for o in windows])
+        self.recording = recording_numbers(windows)
+        self.counts = film_counts(windows)
+        rows = [features(o.peak, o.quality) for o in windows]
+        self._values = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+
+    def check(self) -> None:
+        """Raise an ArgumentError if a model cannot be fitted."""
+        wrong = self.pulse & ~self.right
+        for mask, what in ((self.right, "right"), (wrong, "wrong"), (~self.pulse, "without a pulse")):
+            if not mask.any():
+                raise ArgumentError("observed", f"no window {what} within the limits", "at least one")
+
+    def fit_ok(self, among: BoolArray | None = None) -> _Model:
+        """Fit P(right) to the windows of films with a pulse."""
+        return self._fit(OK_SIGNS, self.right, self._select(self.pulse, among))
+
+    def fit_alive(self, among: BoolArray | None = None) -> _Model:
+        """Fit P(pulse) to correct windows and to windows of films without a pulse."""
+        return self._fit(ALIVE_SIGNS, self.pulse, self._select(self.right | ~self.pulse, among))
+
+    def out_of_fold(self) -> tuple[FloatArray, FloatArray]:
+        """Return `p_ok` and `p_alive` (W,) of every window by models that were fitted to other recordings."""
+        fold_of = {group: i % _FOLDS for i, group in enumerate(sorted({o.group for o in self.windows}))}
+        fold = np.array([fold_of[o.group] for o in self.windows])
+        p_ok, p_alive = np.zeros(len(fold)), np.zeros(len(fold))
+        for k in range(_FOLDS):
+            if (fold == k).any():
+                p_ok[fold == k] = self.fit_ok(fold != k).predict(self._values)[fold == k]
+                p_alive[fold == k] = self.fit_alive(fold != k).predict(self._values)[fold == k]
+        return p_ok, p_alive
+
+    def films_of(self, chosen: BoolArray) -> set[str]:
+        """Return the films that these windows (W,) belong to."""
+        return {o.group for o, one in zip(self.windows, chosen, strict=True) if one}
+
+    def predict(self, model: LogisticModel) -> FloatArray:
+        """Return the probability (W,) of every window by a model."""
+        return _Model(model).predict(self._values)
+
+    def shown(self, p_ok: FloatArray, p_alive: FloatArray, thresholds: Thresholds) -> BoolArray:
+        """Return which windows (W,) the gate shows."""
+        return shown_windows(p_ok, p_alive, self.end_s, self.recording, thresholds)
+
+    def _select(self, mask: BoolArray, among: BoolArray | None) -> BoolArray:
+        chosen = mask if among is None else mask & among
+        return chosen if chosen.any() else mask
+
+    def _fit(self, signs: Mapping[str, int], y: BoolArray, chosen: BoolArray) -> _Model:
+        values = {name: self._values[name][chosen] for name in signs}
+        positive = y[chosen]
+        counts = self.counts[chosen]
+        return _fit_model(values, positive, signs, counts * len(counts) / counts.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A logistic model of clipped and standardised features."""
+
+    model: LogisticModel
+
+    def predict(self, values: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the probability (W,) of windows with these features (W,)."""
+        logit: FloatArray = np.full(len(next(iter(values.values()))), self.model.bias)
+        for name, f in self.model.features.items():
+            logit = logit + f.weight * (np.clip(values[name], f.low, f.high) - f.mean) / f.std
+        p: FloatArray = 1 / (1 + np.exp(-np.clip(logit, -30, 30)))
+        return p
+
+    def rounded(self) -> LogisticModel:
+        """Return the model with six decimals."""
+        chosen = {
+            name: Feature(*(round(v, 6) for v in (f.mean, f.std, f.low, f.high, f.weight)))
+            for name, f in self.model.features.items()
+        }
+        return LogisticModel(round(self.model.bias, 6), chosen)
+
+
+def _fit_model(
+    values: Mapping[str, FloatArray], y: BoolArray, signs: Mapping[str, int], counts: FloatArray
+) -> _Model:
+    names = list(signs)
+    table = np.stack([values[name] for name in names], 1)  # (W,F)
     low, high = np.quantile(table, _CLIP[0], axis=0), np.quantile(table, _CLIP[1], axis=0)
     clipped = np.clip(table, low, high)
     mean, std = clipped.mean(0), np.maximum(clipped.std(0), 1e-6)
-    weights, bias = fit_logistic(
-        (clipped - mean) / std, right, [TERMS[name] for name in names], counts=world_counts(usable)
+    weights, bias = fit_logistic((clipped - mean) / std, y, [signs[name] for name in names], counts=counts)
+    columns = np.stack([mean, std, low, high, weights], axis=1).tolist()  # (F,5)
+    return _Model(
+        LogisticModel(bias, {name: Feature(*row) for name, row in zip(names, columns, strict=True)})
     )
-    floor_bpm = interval_floor_bpm([o for o, s in zip(usable, shown, strict=True) if s])
-    return Calibration(
-        family=family,
-        threshold=round(judged.thresholds.threshold, 4),
-        kept_threshold=round(judged.thresholds.kept_threshold, 4),
-        memory_s=judged.thresholds.memory_s,
-        bias=round(float(bias), 6),
-        features={
-            name: Feature(*(round(float(v), 6) for v in (mean[i], std[i], low[i], high[i], weights[i])))
-            for i, name in enumerate(names)
-        },
-        interval_scale=INTERVAL_SIGMAS,
-        interval_floor_bpm=round(floor_bpm, 4),
-        limits=limits,
-        provenance={**provenance, **_summary(observed, usable, shown, right, pulse)},
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
-    """What one choice of limits would give, on recordings that the model did not see."""
-
-    limits: Limits
-    usable: list[Observed]
-    thresholds: Thresholds
-    shown: BoolArray  # (W,) which of the usable windows get a number
-    shown_right: int  # how many of them get the right one
-
-
-def _judge(observed: Sequence[Observed], limits: Limits, without: int, odds: float) -> _Judged:
-    usable = [o for o in observed if within_limits(o.quality, limits)]
-    right = np.array([o.right for o in usable], bool)
-    pulse = np.array([o.truth_bpm is not None for o in usable], bool)
-    if len(usable) == 0 or right.all() or not right.any():
-        return _Judged(limits, usable, Thresholds(0.99, 0.99, MEMORY_S), np.zeros(len(usable), bool), 0)
-    held_out = _out_of_fold(usable, right, np.array([o.group for o in usable]))
-    thresholds = _thresholds(usable, held_out, right, pulse, without=without, odds=odds)
-    end_s = np.array([o.end_s for o in usable])
-    shown = shown_windows(held_out, end_s, recording_numbers(usable), thresholds)
-    return _Judged(limits, usable, thresholds, shown, int((right & shown).sum()))
-
-
-def _candidates(loosest: Limits) -> list[Limits]:
-    """The limits on background and motion to choose from: the one that shows most right numbers wins."""
-    return [
-        replace(loosest, max_background=background, max_motion=motion)
-        for background in (*_STEPS, loosest.max_background)
-        for motion in (*_STEPS, loosest.max_motion)
-        if background <= loosest.max_background and motion <= loosest.max_motion
-    ]
 
 
 def fit_logistic(
@@ -143,10 +261,9 @@ def fit_logistic(
     ridge: float = _RIDGE,
     counts: FloatArray | None = None,
 ) -> tuple[FloatArray, float]:
-    """Weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty on w.
+    """Return weights (F,) and bias of P(y) = 1/(1+exp(−(x·w + b))), by Newton's method with an L2 penalty.
 
-    With `signs` a weight that would point the other way is held at zero. `counts` (N,) says for how many
-    windows each one stands.
+    A weight whose sign differs from `signs` is set to zero. `counts` (N,) are the weights of the windows.
     """
     counts = np.ones(len(x)) if counts is None else counts
     count = x.shape[1]
@@ -176,108 +293,133 @@ def _newton(x: FloatArray, y: BoolArray, counts: FloatArray, ridge: float) -> tu
     return w[:-1], float(w[-1])
 
 
-def _table(observed: Sequence[Observed]) -> tuple[list[str], FloatArray]:
-    rows = [features(o.peak, o.quality) for o in observed]
-    names = list(rows[0])
-    return names, np.array([[row[name] for name in names] for row in rows])
+def film_counts(observed: Sequence[ObservedWindow]) -> FloatArray:
+    """Return the weights (W,): films with and without a pulse have equal totals, and all films of a kind too.
 
-
-def _out_of_fold(
-    observed: Sequence[Observed], right: BoolArray, groups: np.ndarray, folds: int = 5
-) -> FloatArray:
-    """p_ok of every window by a model that never saw its recording."""
-    names, table = _table(observed)
-    signs, counts = [TERMS[name] for name in names], world_counts(observed)
-    unique = sorted(set(groups.tolist()))
-    fold_of = {group: i % folds for i, group in enumerate(unique)}
-    fold = np.array([fold_of[g] for g in groups])
-    p = np.full(len(observed), float(right.mean()))
-    for k in range(min(folds, len(unique))):
-        train, test = fold != k, fold == k
-        if not test.any() or right[train].all() or not right[train].any():
-            continue
-        low, high = np.quantile(table[train], _CLIP[0], axis=0), np.quantile(table[train], _CLIP[1], axis=0)
-        clipped = np.clip(table, low, high)
-        mean, std = clipped[train].mean(0), np.maximum(clipped[train].std(0), 1e-6)
-        w, b = fit_logistic((clipped[train] - mean) / std, right[train], signs, counts=counts[train])
-        p[test] = 1 / (1 + np.exp(-np.clip((clipped[test] - mean) / std @ w + b, -30, 30)))
-    return p
-
-
-def world_counts(observed: Sequence[Observed]) -> FloatArray:
-    """(W,) for how many windows each one stands: every world counts alike, however often it was filmed.
-
-    `p_ok` depends on how common photos are. Filming more of them shall tell what they look like, not that
-    there are more of them in life.
+    The windows of a film are dependent, and long films have more of them.
     """
-    recordings: dict[str, set[str]] = {}
+    sizes: dict[str, int] = {}
+    films: dict[bool, set[str]] = {True: set(), False: set()}
     for o in observed:
-        recordings.setdefault(o.world, set()).add(o.group)
-    fewest = min(map(len, recordings.values()))
-    return np.array([fewest / len(recordings[o.world]) for o in observed])
+        sizes[o.group] = sizes.get(o.group, 0) + 1
+        films[o.truth_bpm is not None].add(o.group)
+    return np.array([1 / (sizes[o.group] * len(films[o.truth_bpm is not None])) for o in observed])
 
 
-def recording_numbers(observed: Sequence[Observed]) -> np.ndarray:
-    """(W,) the number of the recording that each window belongs to."""
-    number = {group: i for i, group in enumerate(dict.fromkeys(o.group for o in observed))}
-    return np.array([number[o.group] for o in observed], np.int64)
+def recording_numbers(observed: Sequence[ObservedWindow]) -> np.ndarray:
+    """Return the number (W,) of the measured recording that each window belongs to."""
+    number = {key: i for i, key in enumerate(dict.fromkeys((o.group, o.mode) for o in observed))}
+    return np.array([number[o.group, o.mode] for o in observed], np.int64)
 
 
 def _thresholds(
-    usable: Sequence[Observed],
-    p: FloatArray,
-    right: BoolArray,
-    pulse: BoolArray,
-    *,
-    without: int,
+    table: _Table,
+    p_ok: FloatArray,
+    p_alive: FloatArray,
+    without: Sequence[ObservedWindow],
     odds: float,
 ) -> Thresholds:
-    """The thresholds that show most right numbers while the promises hold on held-out recordings.
+    """Return the thresholds with the most correct readings under the constraints, by grid search.
 
-    Few recordings without a pulse come close to a reading, and later ones may come closer. Their odds are
-    therefore multiplied by `odds`.
+    The probabilities come from models that were fitted to other recordings. The odds of windows without a
+    pulse are multiplied by `odds`, because unseen recordings may resemble a pulse more closely.
     """
-    best, most = Thresholds(0.99, 0.99, MEMORY_S), -1
-    end_s, recording = np.array([o.end_s for o in usable]), recording_numbers(usable)
-    inflated_p = np.where(pulse, p, odds * p / (1 + (odds - 1) * p))
-    for threshold in np.arange(MIN_P_OK, 0.991, 0.01):
-        for kept in np.arange(MIN_KEPT_P_OK, threshold + 1e-9, 0.05):
-            chosen = Thresholds(float(threshold), float(kept), MEMORY_S)
-            shown = shown_windows(p, end_s, recording, chosen)
-            false_positives = shown_windows(inflated_p, end_s, recording, chosen) & ~pulse
-            false_readings = float(false_positives.sum()) / max(without, 1)
-            risk = float((shown & ~right).sum()) / max(int(shown.sum()), 1)
-            count = int((shown & right).sum())
-            if false_readings <= MAX_FALSE_READINGS and risk <= MAX_RISK and count > most:
-                best, most = chosen, count
+    best, most = Thresholds(0.99, 0.99, 0.99, MEMORY_S), -1.0
+    inflated = np.where(table.pulse, p_alive, odds * p_alive / (1 + (odds - 1) * p_alive))
+    films = len({o.group for o in without})
+    for alive in (*np.arange(MIN_P_ALIVE, 0.951, 0.05), 0.97, 0.98, 0.99, 0.995):
+        for kept in np.arange(MIN_KEPT_P_ALIVE, alive + 1e-9, 0.1):
+            for ok in np.arange(MIN_P_OK, 0.951, 0.05):
+                chosen = Thresholds(
+                    round(float(ok), 4), round(float(alive), 4), round(float(kept), 4), MEMORY_S
+                )
+                false = table.shown(p_ok, inflated, chosen) & ~table.pulse
+                false_films = len(set(table.recording[false].tolist()))
+                if false.sum() > MAX_FALSE_READINGS * len(without) or false_films > MAX_FALSE_FILMS * films:
+                    continue
+                shown = table.shown(p_ok, p_alive, chosen) & table.pulse
+                weight = table.counts[shown].sum()
+                correct = float(table.counts[shown & table.right].sum())
+                if weight - correct <= MAX_RISK * weight and correct > most:
+                    best, most = chosen, correct
     return best
 
 
-def interval_floor_bpm(shown: Sequence[Observed]) -> float:
-    """How far beyond the noise of their line the numbers of a new recording may be off, nine times of ten.
+def _threshold_of_ok(table: _Table, p_ok: FloatArray, p_alive: FloatArray, known: Thresholds) -> Thresholds:
+    """Return the thresholds with the lowest one of `p_ok` that shows few enough wrong readings.
 
-    Split-conformal over recordings: windows of one recording fail together, so every recording counts the
-    same, and the level is raised by (n+1)/n because the next recording is one more than the n that were seen
-    (Vovk et al. 2005; Lei et al. 2018).
+    At most `MAX_SHOWN_FILMS` of the films without a pulse may be shown as well.
     """
-    rows = [
-        (abs(o.peak.bpm - o.truth_bpm) - INTERVAL_SIGMAS * o.peak.sigma_bpm, o.group)
-        for o in shown
-        if o.truth_bpm is not None
-    ]
-    if not rows:
-        return WITHIN_BPM
-    beyond = np.array([row[0] for row in rows])
-    _, owner, sizes = np.unique([row[1] for row in rows], return_inverse=True, return_counts=True)
+    films = len(table.films_of(~table.pulse))
+    for ok in np.arange(MIN_P_OK, 0.951, 0.05):
+        chosen = replace(known, ok=round(float(ok), 4))
+        found = table.shown(p_ok, p_alive, chosen)
+        false_films = len(table.films_of(found & ~table.pulse))
+        shown = found & table.pulse
+        wrong = table.counts[shown & ~table.right].sum()
+        if wrong <= MAX_RISK * table.counts[shown].sum() and false_films <= MAX_SHOWN_FILMS * films:
+            break
+    return chosen
+
+
+def fit_interval(shown: Sequence[ObservedWindow]) -> Interval:
+    """Fit the half width of the interval: quantile regression on its terms, then a conformal floor.
+
+    The regression (Koenker and Bassett 1978) has weights of at least 0. Every recording has the same total.
+    """
+    known = [o for o in shown if o.truth_bpm is not None]
+    if not known:
+        return Interval(WITHIN_BPM, dict.fromkeys(INTERVAL_TERMS, 0.0))
+    rows = [interval_terms(o.peak, o.quality) for o in known]
+    terms = np.array([[row[name] for name in INTERVAL_TERMS] for row in rows])  # (N,K)
+    error = np.array([o.error_bpm for o in known])
+    groups = [o.group for o in known]
+    scales = _quantile_regression(terms, error, _equal_weights(groups))
+    scales = np.round(scales, 4)
+    floor = interval_floor_bpm(error - terms @ scales, groups)
+    return Interval(round(floor, 4), dict(zip(INTERVAL_TERMS, scales.tolist(), strict=True)))
+
+
+def _quantile_regression(terms: FloatArray, error: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the scales (K,) ≥ 0 that minimise the pinball loss of error − constant − terms · scales."""
+    from scipy.optimize import linprog
+
+    count, names = terms.shape
+    # Variables: constant, scales, and the positive and negative part of each residual.
+    cost = np.concatenate([np.zeros(1 + names), INTERVAL_LEVEL * weights, (1 - INTERVAL_LEVEL) * weights])
+    equal = np.concatenate([np.ones((count, 1)), terms, np.eye(count), -np.eye(count)], 1)
+    found = linprog(cost, A_eq=equal, b_eq=error, bounds=(0, None), method="highs")
+    return np.asarray(found.x[1 : 1 + names]) if found.success else np.zeros(names)
+
+
+def interval_floor_bpm(beyond: FloatArray, groups: Sequence[str]) -> float:
+    """Return the constant part of the half width; `beyond` (N,) is the error beyond the other part.
+
+    This is split-conformal prediction over recordings (Vovk et al. 2005; Lei et al. 2018). Errors within a
+    recording are dependent, so every recording has the same weight. The level is multiplied by (n+1)/n for
+    n recordings. The floor also gives 95 % of the recordings a coverage of 80 % or more.
+    """
+    weights = _equal_weights(groups)
     order = np.argsort(beyond, kind="stable")
-    reached = np.cumsum((1 / sizes[owner])[order]) / len(sizes)
-    level = min(INTERVAL_COVERAGE * (len(sizes) + 1) / len(sizes), 1.0)
-    at = min(int(np.searchsorted(reached, level - 1e-9)), len(order) - 1)
-    return max(float(beyond[order[at]]), LEAST_FLOOR_BPM)
+    count = len(set(groups))
+    level = min(INTERVAL_COVERAGE * (count + 1) / count, 1.0)
+    at = min(int(np.searchsorted(np.cumsum(weights[order]), level - 1e-9)), len(order) - 1)
+    of_group: dict[str, list[float]] = {}
+    for value, group in zip(beyond.tolist(), groups, strict=True):
+        of_group.setdefault(group, []).append(value)
+    needed = [float(np.quantile(v, RECORDING_COVERAGE, method="higher")) for v in of_group.values()]
+    of_recordings = float(np.quantile(needed, min(RECORDING_SHARE * (count + 1) / count, 1.0)))
+    return max(float(beyond[order[at]]), min(of_recordings, WITHIN_BPM), MIN_FLOOR_BPM)
 
 
-def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
-    """A little beyond the windows that were right: further out nothing was ever seen to work."""
+def _equal_weights(groups: Sequence[str]) -> FloatArray:
+    """Return weights (N,), sum 1, that give every group the same total."""
+    _, owner, sizes = np.unique(list(groups), return_inverse=True, return_counts=True)
+    return np.asarray(1 / (sizes[owner] * len(sizes)))
+
+
+def _limits(observed: Sequence[ObservedWindow], right: BoolArray) -> Limits:
+    """Return the limits: slightly beyond the range of the windows that were correct."""
     good = [o.quality for o, ok in zip(observed, right, strict=True) if ok]
 
     def least(name: str) -> float:
@@ -296,34 +438,45 @@ def _limits(observed: Sequence[Observed], right: BoolArray) -> Limits:
 
 
 def _beyond(values: Sequence[float], slack: float = _SLACK) -> float:
-    """A part of the way from the largest of these to 1."""
+    """Return a value between the largest of `values` and 1; `slack` is the share of this distance."""
     largest = float(np.quantile(values, _CLIP[1]))
     return round(largest + slack * (1 - largest), 4)
 
 
+def upper_bound(hits: int, count: int, level: float = 0.95) -> float | None:
+    """Return the upper bound of a share by Clopper and Pearson (1934); None without observations."""
+    from scipy.stats import beta
+
+    if count == 0:
+        return None
+    return 1.0 if hits == count else round(float(beta.ppf(level, hits + 1, count - hits)), 4)
+
+
 def _summary(
-    observed: Sequence[Observed],
-    usable: Sequence[Observed],
-    shown: BoolArray,
-    right: BoolArray,
-    pulse: BoolArray,
+    observed: Sequence[ObservedWindow], table: _Table, p_ok: FloatArray, shown: BoolArray
 ) -> dict[str, Any]:
-    """What the gate reached on recordings that its model did not see."""
-    without = sum(o.truth_bpm is None for o in observed)
-    errors = [
-        abs(o.peak.bpm - o.truth_bpm)
-        for o, s in zip(usable, shown, strict=True)
-        if s and o.truth_bpm is not None
-    ]
+    """Return the performance of the gate on recordings that its models were not fitted to."""
+    without = [o for o in observed if o.truth_bpm is None]
+    false = shown & ~table.pulse
+    films = {o.group for o in without}
+    false_films = {o.group for o, f in zip(table.windows, false, strict=True) if f}
+    errors = [o.error_bpm for o, s in zip(table.windows, shown, strict=True) if s and o.truth_bpm is not None]
+    right = sum(o.right for o in observed)
+    pulse = table.pulse
     return {
         "windows": len(observed),
-        "windows_without_pulse": without,
+        "windows_without_pulse": len(without),
         "recordings": len({o.group for o in observed}),
-        "shown_of_windows_with_pulse": round(len(errors) / max(len(observed) - without, 1), 4),
+        "recordings_without_pulse": len(films),
+        "shown_of_windows_with_pulse": round(len(errors) / max(len(observed) - len(without), 1), 4),
+        "shown_of_right_windows": round(float((shown & table.right).sum()) / max(right, 1), 4),
         "right_without_gate": round(
             float(np.mean([o.right for o in observed if o.truth_bpm is not None])), 4
         ),
-        "false_readings": round(float((shown & ~pulse).sum()) / max(without, 1), 5),
-        "risk": round(float((shown & ~right).sum()) / max(int(shown.sum()), 1), 5),
+        "false_readings": round(float(false.sum()) / max(len(without), 1), 5),
+        "false_films": len(false_films),
+        "false_films_upper_95": upper_bound(len(false_films), len(films)),
+        "risk": round(float((shown & pulse & ~table.right).sum()) / max(len(errors), 1), 5),
         "mae_bpm_of_shown": round(float(np.mean(errors)), 3) if errors else None,
+        "ece_of_p_ok": round(reliability(p_ok[pulse], table.right[pulse]).ece, 4),
     }

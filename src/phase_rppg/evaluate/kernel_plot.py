@@ -1,4 +1,4 @@
-"""The learnt impulse responses as a physicist would draw them: kernels, gain, length and poles."""
+"""Plots of learnt impulse responses: kernels, gain, effective length and poles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ..physics import fir
 from ..physics.kernel import EPS, LATE_S, Component
+from ..report.plot_style import BLUE, GREEN, ORANGE, PURPLE, RED, styled
 from ..signal.constants import BAND_HZ
 from ..types import FloatArray
 
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:purple")
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
+@styled
 def kernel_figure(found: Sequence[Component], fps: float, title: str) -> Figure:
-    """One panel per component with its oscillator, then gain, length and poles of all of them."""
+    """Return a figure with one panel per component, and panels for gain, effective length and poles."""
     from matplotlib.figure import Figure
 
     columns = max(len(found), 3)
@@ -49,7 +51,7 @@ def _draw_kernel(axes: Axes, component: Component, fps: float, number: int, colo
         f"ζ = {component.fit.oscillator.damping_ratio:.2f}",
         fontsize=9,
     )
-    axes.set(xlabel="lag (s)", ylabel="answer of the wave" if number == 1 else "", ylim=(-1.15, 1.15))
+    axes.set(xlabel="lag (s)", ylabel="impulse response" if number == 1 else "", ylim=(-1.15, 1.15))
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8, loc="lower right")
 
@@ -62,7 +64,7 @@ def _draw_gain(axes: Axes, found: Sequence[Component], fps: float) -> None:
         axes.semilogx(hz, learnt, color=colour, lw=1.6)
         axes.semilogx(hz, fitted, color=colour, lw=1.0, ls="--")
         tops.append(float(learnt.max()))
-    axes.axvspan(*BAND_HZ, color="tab:green", alpha=0.12, label="40–200 bpm")
+    axes.axvspan(*BAND_HZ, color=GREEN, alpha=0.12, label="40–200 bpm")
     axes.set(ylim=(max(tops) - 45, max(tops) + 4), xlim=(0.2, fps / 2))
     axes.set(title="gain (solid: learnt, dashed: oscillator)", xlabel="frequency (Hz)", ylabel="dB")
     axes.title.set_fontsize(9)
@@ -73,7 +75,7 @@ def _draw_gain(axes: Axes, found: Sequence[Component], fps: float) -> None:
 
 
 def _draw_length(axes: Axes, component: Component, fps: float) -> None:
-    """How much of the whole weight lies beyond R lags, for the leading component."""
+    """Draw the share of the weight beyond R lags, for the first component."""
     longest = max(len(component.kernel), component.bound_frames) + 2
     lengths = np.arange(longest)
     oscillator, delay = component.fit.oscillator, component.delay_frames
@@ -85,7 +87,7 @@ def _draw_length(axes: Axes, component: Component, fps: float) -> None:
     beyond = 1 - np.concatenate([[0.0], np.cumsum(weight)]) / weight.sum()
     axes.semilogy(np.arange(len(beyond)) / fps, np.maximum(beyond, 1e-6), color=_COLOURS[0], label="learnt")
     axes.semilogy(lengths / fps, true, color="black", lw=1.0, label="its oscillator")
-    axes.semilogy(lengths / fps, bound, color="tab:red", lw=1.0, label="Proposition 2")
+    axes.semilogy(lengths / fps, bound, color=RED, lw=1.0, label="Proposition 2")
     axes.axhline(EPS, color="black", ls=":", lw=0.9)
     axes.set(ylim=(5e-3, 12), xlabel="length R (s)", ylabel="weight beyond R")
     axes.set_title(
@@ -98,7 +100,7 @@ def _draw_length(axes: Axes, component: Component, fps: float) -> None:
 
 
 def _draw_poles(axes: Axes, found: Sequence[Component]) -> None:
-    """The poles of z″ + αz′ + ω²z in the s-plane; size says how much of the energy they stand for."""
+    """Draw the poles of z″ + αz′ + ω²z in the s-plane; the marker size shows the share of the energy."""
     reach, damped = 0.0, 10.0
     for number, (component, colour) in enumerate(zip(found, _COLOURS, strict=False), 1):
         roots = np.roots([1.0, component.fit.alpha, component.fit.omega**2])
@@ -111,7 +113,7 @@ def _draw_poles(axes: Axes, found: Sequence[Component]) -> None:
     axes.axvline(0, color="black", lw=0.8)
     axes.axhline(0, color="black", lw=0.6)
     for sign in (-1, 1):
-        axes.axhspan(*sorted(sign * hz for hz in BAND_HZ), color="tab:green", alpha=0.12)
+        axes.axhspan(*sorted(sign * hz for hz in BAND_HZ), color=GREEN, alpha=0.12)
     reach = max(1.2 * reach, 4.0)
     axes.set(
         xlim=(-min(1.1 * damped, 60.0), 3),
@@ -125,7 +127,7 @@ def _draw_poles(axes: Axes, found: Sequence[Component]) -> None:
 
 
 def decibels(taps: FloatArray, hz: FloatArray, fps: float) -> FloatArray:
-    """The gain of a filter (L,) at some frequencies, in dB."""
-    turn = np.exp(-2j * np.pi * np.outer(hz, np.arange(len(taps))) / fps)
-    gain: FloatArray = 20 * np.log10(np.maximum(np.abs(turn @ taps), 1e-12))
+    """Return the gain of a filter (L,) in dB at frequencies in hertz."""
+    phasors = np.exp(-2j * np.pi * np.outer(hz, np.arange(len(taps))) / fps)
+    gain: FloatArray = 20 * np.log10(np.maximum(np.abs(phasors @ taps), 1e-12))
     return gain

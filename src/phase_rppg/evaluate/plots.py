@@ -1,39 +1,39 @@
-"""Pictures of agreement and trust, as figures that no other plot can disturb."""
+"""Plots of agreement, risk–coverage curves and reliability, independent of pyplot's global state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import ArgumentError
-from ..fileio import atomic_path
+from ..report.plot_style import BLUE, GREEN, QUIET, RED, styled
 from ..types import FloatArray
 from . import agreement, metrics
-from .selective import Calibration, RiskCoverage
+from .selective import Reliability, RiskCoverage
+from .significance import LEVEL, RankTest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SUFFIXES = (".png", ".svg", ".pdf")
 _DPI = 110
-_NAMED = 12  # groups; of more the colours repeat and names say nothing
+_MAX_LEGEND = 12  # groups in a legend; the colours of more groups repeat
 
 
+@styled
 def scatter(
     estimate: FloatArray, truth: FloatArray, *, title: str = "", groups: FloatArray | list[str] | None = None
 ) -> Figure:
-    """Readings over the truth, with the line they should lie on and the ±5 bpm around it."""
+    """Return a scatter plot of readings over the reference, with the identity line and the ±5 bpm band."""
     left, right = metrics.paired(estimate, truth)
     figure, axes = _square()
     low, high = _range(np.concatenate([left, right]))
     ends = np.array([low, high])
     axes.fill_between(
         ends, ends - metrics.WITHIN_BPM, ends + metrics.WITHIN_BPM,
-        color="tab:green", alpha=0.12, linewidth=0, label=f"within {metrics.WITHIN_BPM:g} bpm",
+        color=GREEN, alpha=0.12, linewidth=0, label=f"within {metrics.WITHIN_BPM:g} bpm",
     )  # fmt: skip
     axes.plot(ends, ends, color="black", linewidth=0.8)
     _points(axes, right, left, groups)
@@ -49,17 +49,18 @@ def scatter(
     return figure
 
 
+@styled
 def bland_altman(
     estimate: FloatArray, truth: FloatArray, *, title: str = "", groups: FloatArray | list[str] | None = None
 ) -> Figure:
-    """Differences over means, with the bias, the limits of agreement and how sure we are of them."""
+    """Return a Bland–Altman plot with the bias, the limits of agreement and their confidence intervals."""
     means, differences = agreement.means_and_differences(estimate, truth)
     numbers = agreement.bland_altman(estimate, truth)
     figure, axes = _figure((7.2, 4.4))
     for value, interval, colour, name in (
-        (numbers.upper, numbers.upper_interval, "tab:red", "+1.96 sd"),
-        (numbers.bias, numbers.bias_interval, "tab:blue", "bias"),
-        (numbers.lower, numbers.lower_interval, "tab:red", "−1.96 sd"),
+        (numbers.upper, numbers.upper_interval, RED, "+1.96 sd"),
+        (numbers.bias, numbers.bias_interval, BLUE, "bias"),
+        (numbers.lower, numbers.lower_interval, RED, "−1.96 sd"),
     ):
         axes.axhline(value, color=colour, linewidth=1.1, linestyle="-" if name == "bias" else "--")
         axes.axhspan(interval.low, interval.high, color=colour, alpha=0.12, linewidth=0)
@@ -78,10 +79,11 @@ def bland_altman(
     return figure
 
 
+@styled
 def risk_coverage(
     curves: Mapping[str, RiskCoverage], *, title: str = "", risk_label: str = "mean |error| (bpm)"
 ) -> Figure:
-    """How wrong the readings are that we keep, over how many we keep, for one or several systems."""
+    """Return the risk–coverage curves of one or several models."""
     figure, axes = _figure((6.4, 4.4))
     for name, curve in curves.items():
         label = f"{name}: AURC {curve.aurc:.3g} (best order {curve.best_aurc:.3g})"
@@ -93,8 +95,9 @@ def risk_coverage(
     return figure
 
 
-def reliability(table: Calibration, *, title: str = "") -> Figure:
-    """How often readings were right, over how sure they claimed to be, and how many claimed it."""
+@styled
+def reliability(table: Reliability, *, title: str = "") -> Figure:
+    """Return a reliability diagram: observed over stated probability, and the number of readings."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 6.0), dpi=_DPI, layout="constrained")
@@ -102,9 +105,9 @@ def reliability(table: Calibration, *, title: str = "") -> Figure:
     stated = np.array([b.stated for b in table.bins])
     observed = np.array([b.observed for b in table.bins])
     spread = np.array([[b.observed - b.observed_low, b.observed_high - b.observed] for b in table.bins]).T
-    axes.plot([0, 1], [0, 1], color="black", linewidth=0.8, label="comes true as stated")
+    axes.plot([0, 1], [0, 1], color="black", linewidth=0.8, label="perfect calibration")
     axes.errorbar(
-        stated, observed, yerr=np.maximum(spread, 0), fmt="o-", color="tab:blue", capsize=3, linewidth=1.2,
+        stated, observed, yerr=np.maximum(spread, 0), fmt="o-", color=BLUE, capsize=3, linewidth=1.2,
         label="observed, 95 % interval",
     )  # fmt: skip
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="share within 5 bpm", title=title)
@@ -115,20 +118,12 @@ def reliability(table: Calibration, *, title: str = "") -> Figure:
     )  # fmt: skip
     axes.legend(loc="lower right", fontsize=8)
     for b in table.bins:
-        counts.bar((b.low + b.high) / 2, b.count, width=0.9 * (b.high - b.low), color="tab:grey")
+        counts.bar((b.low + b.high) / 2, b.count, width=0.9 * (b.high - b.low), color=QUIET)
     counts.set(xlabel="stated probability", ylabel="readings")
     for panel in (axes, counts):
         panel.set_axisbelow(True)
         panel.grid(alpha=0.3)
     return figure
-
-
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as PNG, SVG or PDF, whole or not at all."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise ArgumentError("plot", path, f"a file name that ends in {', '.join(SUFFIXES)}")
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary)
 
 
 def _figure(size: tuple[float, float]) -> tuple[Figure, Axes]:
@@ -151,9 +146,9 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _points(axes: Axes, x: FloatArray, y: FloatArray, groups: FloatArray | list[str] | None) -> None:
-    """The points, one colour per group if there are groups."""
+    """Draw the points, with one colour for each group."""
     if groups is None:
-        axes.scatter(x, y, s=16, alpha=0.7, color="tab:blue", edgecolors="none")
+        axes.scatter(x, y, s=16, alpha=0.7, color=BLUE, edgecolors="none")
         return
     names = np.asarray(groups, dtype=str)
     if names.shape != x.shape:
@@ -164,12 +159,50 @@ def _points(axes: Axes, x: FloatArray, y: FloatArray, groups: FloatArray | list[
 
 
 def _legend(figure: Figure, axes: Axes, groups: FloatArray | list[str] | None) -> None:
-    """What the marks are; names of groups stand below the picture, where they hide nothing."""
-    named = set() if groups is None else {str(name) for name in groups}
-    marks = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    if len(named) > _NAMED:
-        marks = {name: mark for name, mark in marks.items() if name not in named}
-    if named.intersection(marks):
-        figure.legend(marks.values(), marks, loc="outside lower center", ncols=4, fontsize=8)
-    elif marks:
-        axes.legend(marks.values(), marks, loc="lower right", fontsize=8)
+    """Draw the legend; with groups it is below the axes, where it covers no points."""
+    group_names = set() if groups is None else {str(name) for name in groups}
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if len(group_names) > _MAX_LEGEND:
+        handles = {name: handle for name, handle in handles.items() if name not in group_names}
+    if group_names.intersection(handles):
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=8)
+    elif handles:
+        axes.legend(handles.values(), handles, loc="lower right", fontsize=8)
+
+
+@styled
+def critical_difference(test: RankTest, *, title: str = "") -> Figure:
+    """Return the critical-difference diagram: mean ranks on an axis, bars join models not told apart."""
+    from matplotlib.figure import Figure
+
+    count = len(test.names)
+    rows = (count + 1) // 2
+    height = 1.5 + 0.24 * (rows + len(test.groups))
+    figure = Figure(figsize=(7.2, height), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlim=(0.2, count + 0.8), ylim=(-(rows + 0.8 + 0.5 * len(test.groups)), 1.6))
+    axes.axis("off")
+    axes.plot([1, count], [0, 0], color="black", linewidth=1)
+    for tick in range(1, count + 1):
+        axes.plot([tick, tick], [0, 0.12], color="black", linewidth=1)
+        axes.annotate(str(tick), (tick, 0.2), ha="center", fontsize=8)
+    axes.plot([1, 1 + test.critical_difference], [0.95, 0.95], color=RED, linewidth=2)
+    note = f"critical difference {test.critical_difference:.2f} ({LEVEL:.0%}, {test.subjects} subjects)"
+    axes.annotate(note, (1, 1.1), fontsize=8, color=RED)
+    below = 0.5 * len(test.groups) + 0.3
+    for number, (name, rank) in enumerate(zip(test.names, test.ranks, strict=True)):
+        left = number < rows
+        row = number if left else count - 1 - number
+        level = -(below + 0.8 * row + 0.4)
+        side = 0.75 if left else count + 0.25
+        axes.plot([rank, rank, side], [0, level, level], color=QUIET, linewidth=0.8)
+        axes.annotate(
+            f"{name} ({rank:.2f})", (side, level), ha="right" if left else "left", va="center", fontsize=8,
+            annotation_clip=False,
+        )  # fmt: skip
+    for number, group in enumerate(test.groups):
+        ranks = [test.ranks[test.names.index(name)] for name in group]
+        level = -0.3 - 0.4 * number
+        axes.plot([min(ranks) - 0.04, max(ranks) + 0.04], [level, level], color="black", linewidth=3.5)
+    axes.set_title(title, fontsize=10)
+    return figure

@@ -1,12 +1,13 @@
-"""Windowed evaluation: every recording through the pipeline, every window against the reference.
+"""Windowed evaluation: measure each recording and compare each window with the reference.
 
 The reference rate of a window comes from the contact PPG in the same window by the same estimator. Each
-window has the number that the pipeline found and whether its gate lets it be shown, so one pass gives the
-errors at full coverage and those of what a user would see.
+window has its rate and whether the gate shows it. One pass therefore gives the errors with and without the
+gate.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,14 +18,14 @@ import numpy as np
 
 from .. import registry
 from ..datasets import base, folder, reference_rate
-from ..datasets.prepare import labels_at
+from ..datasets.prepare import reference_at
 from ..errors import ArgumentError, RecordingError
 from ..measurement.measure import MeasureOptions, run
 from ..session.pulse_model import PulseModel
 from ..session.results import Result, WindowResult
 from ..types import Estimate, NoReading, Recording, Waveform
 from ..workers import Job, run_jobs
-from . import data_stamp, metrics
+from . import metrics, synthetic_stamp
 from .metrics import Comparison, Summary
 
 
@@ -35,32 +36,33 @@ class Row:
     start_s: float
     end_s: float
     truth_bpm: float
-    bpm: float | None  # what was found, believed or not; None when there was nothing to find it in
+    bpm: float | None  # rate before the gate; None without a face or a spectral peak
     p_ok: float
-    shown: bool  # the gate lets it pass
-    reason: str  # why not
+    shown: bool  # whether the rate passes the gate
+    reason: str  # why it does not pass
 
     @property
     def error_bpm(self) -> float | None:
+        """Rate minus true rate."""
         return None if self.bpm is None else self.bpm - self.truth_bpm
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingResult:
-    """All windows of one recording that have a reference, and its whole wave against the reference."""
+    """All windows of one recording that have a reference, and the comparison of its whole waveform."""
 
     name: str
     subject: str
     conditions: dict[str, str]
     rows: tuple[Row, ...]
-    whole: dict[str, Comparison]  # convention → the whole recording as one window
-    cpu_s: float  # without decoding, which runs in a process of its own
+    whole: Comparison | None  # the whole recording as one window; None without a face or a spectral peak
+    cpu_s: float  # without decoding, which runs in its own process
     frames: int
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A model on a data set."""
+    """The results of a model on a data set."""
 
     dataset: str
     model: str
@@ -68,30 +70,31 @@ class Evaluation:
     step_s: float
     results: tuple[RecordingResult, ...]
     problems: tuple[RecordingError, ...]
-    stamp: str = "REAL DATA"  # or whether the generator made some of it
+    stamp: str = "REAL DATA"  # origin of the data; see synthetic_stamp
 
     def rows(self) -> list[Row]:
+        """Return the windows of all recordings."""
         return [row for result in self.results for row in result.rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Errors of all numbers that were found, and of those that are shown."""
+    """Metrics of all rates, and of those that pass the gate."""
 
     windows: int
     found: int
     shown: int
-    ungated: Summary | None  # None: there was no number at all
+    ungated: Summary | None  # None if there is no rate
     gated: Summary | None
 
     @property
     def coverage(self) -> float:
-        """Share of the windows with a shown number."""
+        """Share of the windows whose rate passes the gate."""
         return self.shown / self.windows if self.windows else 0.0
 
 
 def score(rows: Sequence[Row]) -> Scores:
-    """The measures of a set of windows, with and without the gate."""
+    """Return the metrics of a set of windows, with and without the gate."""
     found = [row for row in rows if row.bpm is not None]
     shown = [row for row in found if row.shown]
     return Scores(len(rows), len(found), len(shown), _summary(found), _summary(shown))
@@ -117,32 +120,44 @@ def evaluate(
     alone: bool = False,
     loader: Callable[[str], PulseModel] | None = None,
 ) -> Evaluation:
-    """Measure the recordings with a model; one that fails is named and the rest goes on.
+    """Measure recordings with a model and compare them with the reference; continue after a failure.
 
-    `loader`, a function of a module, opens the model if it is a file that the pipeline itself cannot read.
+    `loader` opens a checkpoint. It must be a module-level function, because worker processes import it.
     """
-    order = MeasureOptions(model, window_s, step_s, alone=alone, loader=loader)
-    order.config()  # a wrong name or window is said at once, not per recording
-    jobs = [Job(one.name, (dataset, one, order)) for one in found]
-    results: dict[str, RecordingResult] = {}
-    problems: list[RecordingError] = []
-    for outcome in run_jobs(evaluate_one, jobs, workers):
-        name, problem = outcome.job.name, None
-        if outcome.error is not None:
-            problem = base.recording_error(name, outcome.error)
-            problems.append(problem)
-        else:
-            results[name] = outcome.result
-        if on_done is not None:
-            on_done(name, problem)
+    options = MeasureOptions(model, window_s, step_s, alone=alone, loader=loader)
+    options.config()  # refuses wrong values before any recording is measured
+    jobs = [Job(one.name, (dataset, one, options)) for one in found]
+    results, problems = run_recordings(evaluate_recording, jobs, workers, on_done)
     used = [one for one in found if one.name in results]
     ordered = tuple(results[one.name] for one in used)
-    words = data_stamp.words(data_stamp.synthetic(used))
-    return Evaluation(dataset, model, window_s, step_s, ordered, tuple(problems), words)
+    stamp = synthetic_stamp.stamp_text(synthetic_stamp.synthetic_flags(used))
+    return Evaluation(dataset, model, window_s, step_s, ordered, tuple(problems), stamp)
 
 
-def pairs(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found]:
-    """Single videos as recordings: one reference for each, or one for all."""
+def run_recordings(
+    function: Callable[..., Any],
+    jobs: Sequence[Job],
+    workers: int,
+    on_done: Callable[[str, RecordingError | None], None] | None,
+) -> tuple[dict[str, Any], list[RecordingError]]:
+    """Run a function for every recording; return the results by name, and the errors of the others."""
+    results: dict[str, Any] = {}
+    problems: list[RecordingError] = []
+    with contextlib.closing(run_jobs(function, jobs, workers)) as running:
+        for outcome in running:
+            name, problem = outcome.job.name, None
+            if outcome.error is not None:
+                problem = base.recording_error(name, outcome.error)
+                problems.append(problem)
+            else:
+                results[name] = outcome.result
+            if on_done is not None:
+                on_done(name, problem)
+    return results, problems
+
+
+def pair_videos(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found]:
+    """Return videos with their references; a single reference belongs to all videos."""
     if not references or len(references) not in (1, len(videos)):
         raise ArgumentError(
             "reference", f"{len(references)} files", f"1 or {len(videos)}, one for each video"
@@ -151,19 +166,19 @@ def pairs(videos: Sequence[Path], references: Sequence[Path]) -> list[base.Found
     return [folder.pair(video, label) for video, label in zip(videos, every, strict=True)]
 
 
-def evaluate_one(dataset: str, found: base.Found, order: MeasureOptions) -> RecordingResult:
-    """One recording through the pipeline."""
+def evaluate_recording(dataset: str, found: base.Found, options: MeasureOptions) -> RecordingResult:
+    """Measure one recording and compare it with its reference."""
     recording = base.read(registry.load("datasets", dataset), found)
     started_s = time.process_time()
-    result = run(base.Unbroken(recording.video, recording.name), order)
+    result = run(base.CompleteVideo(recording.video, recording.name), options)
     cpu_s = time.process_time() - started_s
-    return against_reference(recording, result, order.window_s, order.step_s, cpu_s)
+    return compare_with_reference(recording, result, options.window_s, options.step_s, cpu_s)
 
 
-def against_reference(
+def compare_with_reference(
     recording: Recording, result: Result, window_s: float, step_s: float, cpu_s: float = 0.0
 ) -> RecordingResult:
-    """Compare what was measured with the reference, window by window."""
+    """Compare a result with the reference, window by window."""
     rows = []
     windows = _by_start(result, step_s)
     for index in range(int((result.duration_s - window_s) / step_s + 1e-6) + 1):
@@ -178,25 +193,25 @@ def against_reference(
         recording.subject,
         dict(recording.conditions),
         tuple(rows),
-        _whole(recording, result),
+        _compare_whole(recording, result),
         cpu_s,
         result.frame_count,
     )
 
 
 def _by_start(result: Result, step_s: float) -> dict[int, WindowResult]:
-    """The windows by the number of their start; of several faces the one that fills the window best."""
+    """Return the windows by index; of several faces, the one with the largest visible area."""
     chosen: dict[int, WindowResult] = {}
     for face in result.faces:
         for window in face.windows:
             index = round(window.start_s / step_s)
-            rival = chosen.get(index)
-            if rival is None or _weight(window) > _weight(rival):
+            other = chosen.get(index)
+            if other is None or _visible_size(window) > _visible_size(other):
                 chosen[index] = window
     return chosen
 
 
-def _weight(window: WindowResult) -> float:
+def _visible_size(window: WindowResult) -> float:
     return window.quality.coverage * window.quality.face_px
 
 
@@ -209,23 +224,21 @@ def _row(window: WindowResult | None, start_s: float, end_s: float, truth_bpm: f
     return Row(start_s, end_s, truth_bpm, bpm, reading.p_ok, isinstance(reading, Estimate), reason)
 
 
-def _whole(recording: Recording, result: Result) -> dict[str, Comparison]:
-    """The wave of the main face against the reference over the whole recording, in both conventions."""
+def _compare_whole(recording: Recording, result: Result) -> Comparison | None:
+    """Compare the waveform of the main face over the whole recording, with interpolated peaks."""
     if not result.faces:
-        return {}
+        return None
     wave = result.faces[0].wave
-    values, known = labels_at(recording.reference, wave.t_s)
+    values, known = reference_at(recording.reference, wave.t_s)
     valid = wave.valid & known
     if valid.sum() < 2 * wave.fps:
-        return {}
+        return None
     label = Waveform(values, wave.fps, wave.start_s, valid)
-    prediction = Waveform(wave.values, wave.fps, wave.start_s, valid)
-    found = {name: metrics.compare(prediction, label, name) for name in metrics.CONVENTIONS}
-    return {name: comparison for name, comparison in found.items() if comparison is not None}
+    return metrics.compare(Waveform(wave.values, wave.fps, wave.start_s, valid), label)
 
 
 def mae_interval(evaluation: Evaluation, *, shown: bool) -> metrics.Interval | None:
-    """95 % interval of the mean absolute error when subjects are drawn anew; None for a single subject."""
+    """Return the 95 % bootstrap interval of the mean absolute error; None for a single subject."""
     errors = [
         (result.subject, abs(row.error_bpm))
         for result in evaluation.results
@@ -240,7 +253,7 @@ def mae_interval(evaluation: Evaluation, *, shown: bool) -> metrics.Interval | N
 
 
 def by_condition(evaluation: Evaluation) -> dict[str, dict[str, Scores]]:
-    """condition → value → measures over all windows recorded under it."""
+    """Return the metrics of all windows for every value of every recording condition."""
     groups: dict[str, dict[str, list[Row]]] = {}
     for result in evaluation.results:
         for kind, value in result.conditions.items():
@@ -254,7 +267,7 @@ def by_condition(evaluation: Evaluation) -> dict[str, dict[str, Scores]]:
 
 
 def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
-    """The whole evaluation; numbers that the gate holds back are null unless `ungated`."""
+    """Return the JSON document; without `ungated`, rates that the gate refused are null."""
     per_recording = [score(result.rows) for result in evaluation.results]
     return {
         "stamp": evaluation.stamp,
@@ -271,9 +284,7 @@ def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
             )
         },
         "mean_of_recordings": mean_of_recordings(per_recording),
-        "whole_recordings": {
-            name: _summary_json(summary) for name, summary in whole_recordings(evaluation).items()
-        },
+        "whole_recordings": summary_json(whole_recordings(evaluation)),
         "conditions": {
             kind: {value: scores_json(scores) for value, scores in values.items()}
             for kind, values in by_condition(evaluation).items()
@@ -295,7 +306,7 @@ def as_json(evaluation: Evaluation, *, ungated: bool = False) -> dict[str, Any]:
 
 
 def mean_of_recordings(per_recording: Sequence[Scores]) -> dict[str, float | None]:
-    """Mean absolute error with every recording counting the same, with and without the gate."""
+    """Return the mean over recordings of the mean absolute error, with and without the gate."""
     ungated = [s.ungated.mae.value for s in per_recording if s.ungated is not None]
     gated = [s.gated.mae.value for s in per_recording if s.gated is not None]
     return {
@@ -306,17 +317,19 @@ def mean_of_recordings(per_recording: Sequence[Scores]) -> dict[str, float | Non
 
 
 def scores_json(scores: Scores) -> dict[str, Any]:
+    """Return scores as JSON values."""
     return {
         "count": scores.windows,
         "found": scores.found,
         "shown": scores.shown,
         "coverage": scores.coverage,
-        "ungated": _summary_json(scores.ungated),
-        "gated": _summary_json(scores.gated),
+        "ungated": summary_json(scores.ungated),
+        "gated": summary_json(scores.gated),
     }
 
 
-def _summary_json(summary: Summary | None) -> dict[str, Any] | None:
+def summary_json(summary: Summary | None) -> dict[str, Any] | None:
+    """Return a summary as JSON values."""
     if summary is None:
         return None
     named = {
@@ -327,13 +340,10 @@ def _summary_json(summary: Summary | None) -> dict[str, Any] | None:
     return {"count": summary.count, **values}
 
 
-def whole_recordings(evaluation: Evaluation) -> dict[str, Summary | None]:
-    """convention → measures with every recording as one window; None if no recording could be compared."""
-    table: dict[str, Summary | None] = {}
-    for convention in metrics.CONVENTIONS:
-        compared = [r.whole[convention] for r in evaluation.results if convention in r.whole]
-        table[convention] = metrics.summarise_comparisons(compared) if compared else None
-    return table
+def whole_recordings(evaluation: Evaluation) -> Summary | None:
+    """Return the metrics of whole recordings; None if no recording could be compared."""
+    compared = [result.whole for result in evaluation.results if result.whole is not None]
+    return metrics.summarise_comparisons(compared) if compared else None
 
 
 def _row_json(row: Row, ungated: bool) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""What a confidence is worth: risk over coverage, and whether a stated probability comes true.
+"""Selective prediction: the risk–coverage curve, and the reliability of stated probabilities.
 
-The risk–coverage curve keeps the readings we trust most and asks how wrong those are. Readings of equal
-confidence cannot be told apart, so within a tie the curve is its mean over all orders: the curve depends
-on the readings, never on how they were sorted.
+The risk–coverage curve gives the mean loss of the most confident readings. Readings with equal confidence
+have no order, so the curve within a tie is the mean over all orders. It does not depend on the sorting.
 """
 
 from __future__ import annotations
@@ -19,51 +18,51 @@ from ..types import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskCoverage:
-    """Mean loss of the most trusted readings, for every number of them that can be kept."""
+    """Mean loss of the k most confident readings, for every k."""
 
-    coverage: FloatArray  # (n,) share of all windows that get a reading, rising
+    coverage: FloatArray  # (n,) share of all windows that get a reading, increasing
     risk: FloatArray  # (n,) mean loss of those readings
     threshold: FloatArray  # (n,) lowest confidence among them
-    aurc: float  # mean of the risk over the kept numbers: area under the curve
-    best_aurc: float  # of a confidence that orders the readings by their true loss
+    aurc: float  # area under the curve: mean of the risk
+    best_aurc: float  # of an ideal confidence, which orders the readings by their loss
 
     @property
     def excess_aurc(self) -> float:
-        """How much of the area is the confidence's own fault; 0 is perfect order."""
+        """The difference from the ideal area; 0 if the confidence orders the readings by their loss."""
         return self.aurc - self.best_aurc
 
     def coverage_at(self, risk: float) -> float:
-        """The largest coverage whose risk is at most this; 0 if there is none."""
+        """Return the largest coverage with at most this risk, or 0."""
         kept = np.flatnonzero(self.risk <= risk)
         return float(self.coverage[kept[-1]]) if len(kept) else 0.0
 
     def risk_at(self, coverage: float) -> float | None:
-        """The risk when at least this share of windows must get a reading; None if so many have none."""
+        """Return the risk at this coverage or more; None if too many windows have no reading."""
         kept = np.flatnonzero(self.coverage >= coverage - 1e-12)
         return float(self.risk[kept[0]]) if len(kept) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Readings of similar stated probability, and how often they were right."""
+    """Readings with similar stated probabilities, and the share of them that was correct."""
 
     low: float
     high: float
     count: int
     stated: float  # mean stated probability
-    observed: float  # share that was right
+    observed: float  # share that was correct
     observed_low: float  # Wilson interval of that share
     observed_high: float
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """Whether a stated probability comes true."""
+class Reliability:
+    """Stated probabilities compared with observed frequencies."""
 
     count: int
-    bins: tuple[Bin, ...]  # only those that hold readings
-    ece: float  # expected calibration error: mean |stated − observed| over the bins, by count
-    brier: float  # mean (stated − right)²
+    bins: tuple[Bin, ...]  # without empty bins
+    ece: float  # expected calibration error: mean |stated − observed| over the bins, weighted by count
+    brier: float  # mean (stated − correct)²
 
 
 def risk_coverage(
@@ -72,10 +71,9 @@ def risk_coverage(
     *,
     windows: int | None = None,
 ) -> RiskCoverage:
-    """The curve for a loss per reading (n,), such as |error| or "over 5 bpm off", and its confidence (n,).
+    """Return the curve for the loss (n,), such as |error|, and the confidence (n,) of each reading.
 
-    `windows` counts all windows that were judged, when some of them got no reading at any confidence; then
-    the coverage ends below 1.
+    `windows` is the number of all windows. If some of them have no reading, the coverage ends below 1.
     """
     cost, trust = _pair("loss", loss, "confidence", confidence)
     total = len(cost) if windows is None else windows
@@ -88,14 +86,14 @@ def risk_coverage(
     return RiskCoverage(kept / total, risk, trust[order], float(risk.mean()), float(best.mean()))
 
 
-def calibration(
+def reliability(
     stated: FloatArray | Sequence[float],
     right: FloatArray | Sequence[bool],
     *,
     bins: int = 10,
     level: float = 0.95,
-) -> Calibration:
-    """Compare stated probabilities (n,) with what came true (n,), in equally wide bins."""
+) -> Reliability:
+    """Compare stated probabilities (n,) with outcomes (n,) in bins of equal width."""
     probability, outcome = _pair("stated", stated, "right", right)
     if not ((probability >= 0) & (probability <= 1)).all():
         raise ArgumentError(
@@ -114,7 +112,7 @@ def calibration(
         found.append(
             Bin(k / bins, (k + 1) / bins, count, float(probability[inside].mean()), hits / count, low, high)
         )
-    return Calibration(
+    return Reliability(
         count=len(probability),
         bins=tuple(found),
         ece=sum(b.count * abs(b.stated - b.observed) for b in found) / len(probability),
@@ -123,7 +121,7 @@ def calibration(
 
 
 def wilson(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share; sensible for few readings and at 0 and 1."""
+    """Return Wilson's confidence interval of a share; it is valid for few readings and at 0 and 1."""
     from scipy.stats import norm
 
     if count < 1 or not 0 <= hits <= count:
@@ -138,7 +136,7 @@ def wilson(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
 
 
 def _tie_means(values: FloatArray, keys: FloatArray) -> FloatArray:
-    """Each value replaced by the mean over its run of equal keys."""
+    """Replace each value by the mean over its run of equal keys."""
     starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     lengths = np.diff(np.append(starts, len(keys)))
     return np.repeat(np.add.reduceat(values, starts) / lengths, lengths)

@@ -1,66 +1,62 @@
-"""Watch the pipeline at work on worlds whose truth is known: every window before the gate, with its truth."""
+"""Measure recordings of synthetic worlds and collect every window before the gate, with its true rate.
+
+`replay` applies the gate of `session.gate` to such windows.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..errors import InputError
-from ..fileio import read_json, write_json
 from ..measurement.measure import MeasureOptions
 from ..session import calibration as calibrations
 from ..session.config import SessionConfig
 from ..session.gate import Gate, in_hindsight
 from ..session.results import WindowResult
-from ..session.session import Session
-from ..signal.rate import Peak
 from ..synth import world as worlds
-from ..synth.clips import GENERATOR
 from ..synth.codec import transcode
-from ..synth.film import Film, film
-from ..synth.sample import FULL_HEIGHT_PX, stream
-from ..types import ByteArray, Frame, Quality, Reading
+from ..synth.recording import SyntheticRecording, make_recording
+from ..synth.sample import FULL_HEIGHT_PX, random_stream
+from ..types import ByteArray, Reading
 from ..workers import map_in_order
-from .fit_calibration import Observed
+from . import films, observation_cache
+from .films import FilmSpec, SampledFilm
+from .fit_calibration import ObservedWindow
 
-FRAME_SHAPE = (288, 352)  # pixels of the filmed picture: height, width
+FRAME_SHAPE = (288, 352)  # height and width of the generated video in pixels
 
 
 def observe(
-    world_name: str,
-    seed: int,
-    index: int,
+    spec: FilmSpec,
     configs: Mapping[str, SessionConfig],
     *,
-    seconds: float = 20.0,
-    shape: tuple[int, int] = FRAME_SHAPE,
-    fixed: Mapping[str, Any] | None = None,
-) -> dict[str, list[Observed]]:
-    """Film sample `index` of a world once and show it to one ungated session per config."""
-    recording, pictures = shoot(world_name, seed, index, seconds=seconds, shape=shape, fixed=fixed)
-    sessions = {name: Session(config) for name, config in configs.items()}
-    windows: dict[str, list[WindowResult]] = {name: [] for name in configs}
-    for rgb, t_s in zip(pictures, recording.t_s, strict=False):
-        for name, session in sessions.items():
-            windows[name] += _windows(session.push(Frame(rgb, float(t_s))))
-    for name, session in sessions.items():
-        windows[name] += _windows(session.finish())
-    group = f"{world_name}/{seed}/{index}"
-    return {
-        name: [
-            Observed(w.peak, w.quality, truth_bpm(recording, w.start_s, w.end_s), group, w.end_s)
-            for w in found
-            if w.peak is not None
-        ]
-        for name, found in windows.items()
-    }
+    cache: Path | None = None,
+    modes: Sequence[str] = ("file",),
+) -> dict[str, list[ObservedWindow]]:
+    """Measure one film without a gate, with one session for each config and mode.
+
+    The mode "file" uses the config as it is, "camera" measures each window without the signal after it.
+    """
+    film = sampled_film(spec, cache)
+    return {name: _observe_film(film, spec, config, modes) for name, config in configs.items()}
 
 
-def shoot(
+def _observe_film(
+    film: SampledFilm, spec: FilmSpec, config: SessionConfig, modes: Sequence[str]
+) -> list[ObservedWindow]:
+    state = films.state_of(film, config.model)  # a network runs once for all modes
+    return [
+        ObservedWindow(w.peak, w.quality, w.truth_bpm, spec.group, w.end_s, mode)
+        for mode in modes
+        for w in films.windows(film, config if mode == "file" else config.for_camera(), state)
+        if w.peak is not None
+    ]
+
+
+def generate(
     world_name: str,
     seed: int,
     index: int,
@@ -68,15 +64,48 @@ def shoot(
     seconds: float,
     shape: tuple[int, int] = FRAME_SHAPE,
     fixed: Mapping[str, Any] | None = None,
-) -> tuple[Film, Iterator[ByteArray]]:
-    """Sample `index` of a world as a recording, and its pictures (H,W,3) u8 behind its codec."""
+) -> tuple[SyntheticRecording, Iterator[ByteArray]]:
+    """Return recording `index` of a world and its frames (H,W,3) u8 after compression."""
     world = worlds.load(world_name)
-    drawn = world.draw(worlds.FrameSpec, stream(world, seed, index, "frame"), fixed)
+    drawn = world.draw(worlds.FrameSpec, random_stream(world, seed, index, "frame"), fixed)
     height, width = shape
-    # The picture is a cut-out of a larger one: the face keeps the pixels it has there.
+    # The frame is a part of a larger one, so the size of the face in pixels does not change.
     fixed = {**(fixed or {}), "frame.face_px": drawn.face_px * FULL_HEIGHT_PX / height}
-    recording = film(world, seed, index, seconds=seconds, height=height, width=width, fixed=fixed)
+    recording = make_recording(world, seed, index, seconds=seconds, height=height, width=width, fixed=fixed)
     return recording, transcode(recording.frames(), recording.codec, recording.fps)
+
+
+def sampled_film(spec: FilmSpec, cache: Path | None = None) -> SampledFilm:
+    """Return a film as the session samples it, from the cache if it is there."""
+    file = None if cache is None else spec.file(cache)
+    if file is not None and file.exists():
+        return films.read(file)
+    recording, frames = generate(
+        spec.world, spec.seed, spec.index, seconds=spec.seconds, fixed=dict(spec.settings)
+    )
+    film = films.sample_film(frames, recording.t_s, recording.bpm(recording.t_s))
+    if file is not None:
+        film.write(file)
+    return film
+
+
+def film_specs(
+    recordings: Mapping[str, int], *, seed: int, seconds: float | Sequence[float]
+) -> list[FilmSpec]:
+    """Return the films of each world, the first of every world first.
+
+    The keys of `recordings` are worlds, with settings after commas: `handheld,pulse.present=false`. Several
+    lengths are used in turn.
+    """
+    lengths = list(seconds) if isinstance(seconds, Sequence) else [seconds]
+    specs = []
+    for index in range(max(recordings.values(), default=0)):
+        for name, count in recordings.items():
+            if index < count:
+                world, *changes = name.split(",")
+                settings = tuple(sorted(worlds.parse_setting(change) for change in changes))
+                specs.append(FilmSpec(world, seed, index, lengths[index % len(lengths)], settings))
+    return specs
 
 
 def observe_worlds(
@@ -84,103 +113,70 @@ def observe_worlds(
     methods: Sequence[str],
     *,
     seed: int,
-    seconds: float,
+    seconds: float | Sequence[float],
     workers: int = 1,
     alone: bool = False,
-    camera: bool = False,
+    modes: Sequence[str] = ("file",),
     cache: Path | None = None,
     on_done: Callable[[], None] = lambda: None,
-) -> dict[str, list[Observed]]:
-    """Every window of so many recordings of each world, by each method; the same for any number of workers.
+) -> dict[str, list[ObservedWindow]]:
+    """Return the windows of recordings of each world by each method; `workers` does not change them.
 
-    `alone` watches networks without a second method at their side; `camera` reads as a camera is read, where
-    no window waits for what comes after it. With `cache` (a folder) what was watched is kept there, and an
-    interrupted run goes on where it stopped.
+    `recordings` and `seconds` are those of `film_specs`. `alone` measures networks without a second method.
+    The mode "file" measures as a file, "camera" without later frames. `cache` is a folder for the films and
+    their windows; an interrupted run continues from it, and a run with another method renders no film again.
     """
-    jobs = [
-        _Job(name, seed, index, tuple(methods), seconds, alone, camera, cache)
-        for index in range(max(recordings.values(), default=0))
-        for name, count in recordings.items()
-        if index < count
-    ]
-    found: dict[str, list[Observed]] = {method: [] for method in methods}
-    for windows in map_in_order(_watch, jobs, workers, name=lambda job: f"{job.world} {job.index}"):
-        on_done()
-        for method in methods:
-            found[method] += windows[method]
+    specs = film_specs(recordings, seed=seed, seconds=seconds)
+    jobs = [_Job(spec, tuple(methods), alone, tuple(modes), cache) for spec in specs]
+    found: dict[str, list[ObservedWindow]] = {method: [] for method in methods}
+    with contextlib.closing(
+        map_in_order(_observe_job, jobs, workers, name=lambda job: job.spec.group)
+    ) as running:
+        for windows in running:
+            on_done()
+            for method in methods:
+                found[method] += windows[method]
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    world: str
-    seed: int
-    index: int
+    spec: FilmSpec
     methods: tuple[str, ...]
-    seconds: float
     alone: bool
-    camera: bool
+    modes: tuple[str, ...]
     cache: Path | None
 
 
-def _watch(job: _Job) -> dict[str, list[Observed]]:
-    """Watch one recording by the methods that have not seen it yet; the others' windows are read back."""
-    orders = {
-        method: MeasureOptions(method, faces="largest", gated=False, alone=job.alone)
-        for method in job.methods
-    }
-    configs = {method: order.config() for method, order in orders.items()}
-    if job.camera:
-        configs = {method: config.for_camera() for method, config in configs.items()}
-    kept = {method: _kept(job, method, config) for method, config in configs.items()}
-    missing = {m: config for m, config in configs.items() if (file := kept[m]) is None or not file.exists()}
-    found = {
-        method: [from_json(row) for row in read_json(file)]
-        for method, file in kept.items()
-        if file is not None and method not in missing
-    }
-    if missing:
-        found |= observe(job.world, job.seed, job.index, missing, seconds=job.seconds)
-    for method in missing:
-        if (file := kept[method]) is not None:
-            write_json(file, [asdict(o) for o in found[method]])
+def _observe_job(job: _Job) -> dict[str, list[ObservedWindow]]:
+    """Return the windows of one recording by each method, in every mode; from the cache if they are there."""
+    found: dict[str, list[ObservedWindow]] = {}
+    film: SampledFilm | None = None
+    for method in job.methods:
+        file = job.cache and observation_cache.file_of(job.spec, method, job.modes, job.alone, job.cache)
+        known = observation_cache.read(file, job.spec) if file else None
+        if known is None:
+            film = sampled_film(job.spec, job.cache) if film is None else film
+            config = MeasureOptions(method, faces="largest", gated=False, alone=job.alone).config()
+            known = _observe_film(film, job.spec, config, job.modes)
+            if file:
+                observation_cache.write(file, known)
+        found[method] = known
     return found
 
 
-def _kept(job: _Job, method: str, config: SessionConfig) -> Path | None:
-    """Where the windows of one method are kept; another network of the same name has another place."""
-    if job.cache is None:
-        return None
-    sha256 = getattr(getattr(config.model, "manifest", None), "sha256", "")
-    beside = config.second if config.model is not None else None
-    name = "-".join(filter(None, [Path(method).stem, sha256[:8], beside, "camera" if job.camera else None]))
-    return job.cache / f"{job.world}-g{GENERATOR}-{job.seed}-{job.index}-{job.seconds:g}s-{name}.json"
-
-
-def from_json(row: dict[str, Any]) -> Observed:
-    """A window as `asdict` wrote it; one that lacks a feature of today cannot be judged."""
-    missing = sorted({field.name for field in fields(Quality)} - set(row["quality"]))
-    missing += sorted({field.name for field in fields(Observed)} - set(row))
-    if missing:
-        raise InputError(
-            f"a kept window of {row['group']} knows nothing of {', '.join(missing)}: "
-            "it is from an older version; delete the folder given as --cache"
-        )
-    peak, quality = Peak(**row["peak"]), Quality(**row["quality"])
-    return Observed(peak, quality, row["truth_bpm"], row["group"], row["end_s"])
-
-
 def replay(
-    observed: Sequence[Observed], method: str, window_s: float = 10.0, *, hindsight: bool = True
+    observed: Sequence[ObservedWindow], method: str, window_s: float = 10.0, *, hindsight: bool = True
 ) -> list[Reading]:
-    """What the gate, as it is shipped, makes of the windows of recordings that `method` was asked to read.
+    """Return the readings of windows by the bundled gate of `method`.
 
-    In hindsight as in a whole video, or as a camera shows them; the windows of a recording follow each other.
+    With `hindsight` the readings are those of a whole video, otherwise those of a camera. The windows of a
+    recording must be in order of time.
     """
     calibration = calibrations.load(method)
     recordings: dict[str, list[int]] = {}
     for index, o in enumerate(observed):
-        recordings.setdefault(o.group, []).append(index)
+        recordings.setdefault(f"{o.group} {o.mode}", []).append(index)
     readings: dict[int, Reading] = {}
     for indices in recordings.values():
         gate, windows = Gate(calibration), list[WindowResult]()
@@ -192,13 +188,3 @@ def replay(
         if hindsight:
             readings |= {indices[number]: found for number, found in in_hindsight(windows, calibration)}
     return [readings[index] for index in range(len(observed))]
-
-
-def truth_bpm(recording: Film, start_s: float, end_s: float) -> float | None:
-    """The mean true rate within a window; None without a pulse."""
-    mean = float(np.mean(recording.bpm(np.arange(start_s, end_s, 1 / 30))))
-    return mean if mean > 0 else None
-
-
-def _windows(events: Sequence[object]) -> list[WindowResult]:
-    return [event for event in events if isinstance(event, WindowResult)]

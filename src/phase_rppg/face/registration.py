@@ -1,8 +1,8 @@
-"""A crop that goes with its face in every frame.
+"""Per-frame following: a crop moves with its face between two detections.
 
-The detector looks a few times a second and its boxes jitter. How far the face has moved since the last look
-is measured in every frame, one step of Lucas and Kanade (1981) from where it is expected, and a square goes
-along with it. Networks see that square: what moves in it is the face's own play, not its place.
+The detector runs a few times per second, and its boxes jitter. In every frame, one step of Lucas and Kanade
+(1981) measures how far the face has moved since the reference picture, and a square moves with the face.
+Networks receive this square, so that it shows facial expressions but not the motion of the head.
 """
 
 from __future__ import annotations
@@ -11,117 +11,149 @@ import math
 
 import numpy as np
 
-from ..types import ByteArray, FloatArray
+from ..picture import Picture
+from ..types import FloatArray
 from .crop import AreaCrop, Box
+from .face_change import FaceChange
 
-SETTLE_S = 1.5  # a new box of the detector is taken over in this time: its jitter becomes a slow drift
-_NEAR = 1.0  # cells: a face that is expected this near to its place in the crop needs no other crop
-_FAR = 3  # times the reach of one step: a face that seems to be farther from its box than this is lost
-_SHORTEST_S = 1 / 45  # a pace over less time than this is mostly noise of motion and timestamps
-_LONGEST_S = 1 / 15  # nobody keeps his pace for longer
-_BLUR_CELLS = 32  # a picture of so many cells is blurred once before its gradients are taken
+SETTLE_S = 1.5  # time constant of the following square towards a new detector box; smooths jitter
+_RECROP_CELLS = 1.0  # the crop moves when the predicted face is farther than this from its position in it
+_MAX_STEPS = 3  # limit of the displacement from the reference, in units of `max_step_cells`
+_MIN_VELOCITY_S = 1 / 45  # shorter intervals give velocities that are mostly noise
+_MAX_PREDICTION_S = 1 / 15  # the velocity is not extrapolated further than this
+_BLUR_CELLS = 32  # number of blur passes before the gradient: size / this
+_THIRDS: FloatArray = np.full(3, 1 / 3, np.float32)
 
 
 class FaceRegistration:
-    """The crop of one face: a reference picture, how far the face moved since, and a square that goes along.
+    """The motion of one face since a reference picture, and a square that follows it.
 
-    `see` every frame, and `place` the crop anew when the detector found the face elsewhere.
+    Call `update` with every frame, and `set_reference` when the detector box of the face changes. `follow`
+    does both.
     """
 
-    picture: FloatArray  # (S,S,3) f32 of the frame that was seen last
-    shift: FloatArray  # of the face in `picture` against the reference: right and down, in cells
-    _ahead: FloatArray  # how far the crop went along since the box was placed, in cells
-    _solve: FloatArray  # (2,S·S) shift from luma
-    _reference: FloatArray  # (S·S,) luma
+    picture: FloatArray  # (S,S,3) f32, crop of the latest frame
+    shift: FloatArray  # of the face in `picture` relative to the reference: right and down, in cells
+    _crop_displacement: FloatArray  # of the crop relative to the reference box, in cells
+    _solve: FloatArray  # (2,S·S) maps a change of luma to a shift
+    _reference_luma: FloatArray  # (S·S,)
 
-    def __init__(self, box: Box, size: int, rgb: ByteArray, t_s: float) -> None:
+    def __init__(self, box: Box, size: int, frame: Picture, t_s: float) -> None:
         self.size = size
-        self._path: FloatArray = np.zeros(2)  # of the face up to the reference picture, in pixels
-        self._goal = self._rest = _centre_and_side(box)  # the square of a face that had not moved
-        self._pace: FloatArray = np.zeros(2)  # of the face, in pixels per second
-        self._seen_s = t_s
-        self._refer(box, rgb)
+        self._path_px: FloatArray = np.zeros(2)  # motion of the face before the reference picture
+        # Centre and side of the square, without the motion of the face: latest detection and smoothed value.
+        self._target = self._smoothed = _centre_and_side(box)
+        self._velocity_px_s: FloatArray = np.zeros(2)
+        self._last_s = t_s
+        self._make_reference(box, frame)
+        self._change = FaceChange(self.picture)
+
+    @property
+    def shows_another_face(self) -> bool:
+        """Return whether the latest frame shows something else where the face was."""
+        return self._change.changed
 
     @property
     def box(self) -> Box:
-        """The square that `picture` shows."""
+        """Return the square that `picture` shows."""
         return self._crop.box
 
     @property
     def cell_px(self) -> float:
-        """Width of a cell of the pictures in pixels of the video."""
+        """Return the width of a cell of `picture`, in pixels of the video."""
         return self._crop.box[2] / self.size
 
     @property
-    def moved(self) -> FloatArray:
-        """How far the face has moved since the crop was placed: right and down, in cells."""
-        return self._ahead + self.shift
+    def displacement(self) -> FloatArray:
+        """Return how far the face has moved since the reference: right and down, in cells."""
+        return self._crop_displacement + self.shift
 
     @property
-    def off_centre(self) -> FloatArray:
-        """How far the middle of the detector's box lies from that of the square that goes along, in cells."""
-        return (self._goal - self._rest)[:2] / self.cell_px
+    def detection_offset(self) -> FloatArray:
+        """Return the centre of the detector box relative to that of `following_box`, in cells."""
+        return (self._target - self._smoothed)[:2] / self.cell_px
 
-    def see(self, rgb: ByteArray, t_s: float) -> None:
-        """Look at the next frame where the face is expected, and find out where it is."""
-        past_s, self._seen_s = t_s - self._seen_s, t_s
-        if past_s <= 0:
-            return  # this frame was seen
-        self._rest = self._rest - math.expm1(-past_s / SETTLE_S) * (self._goal - self._rest)
-        before = self.moved
-        farthest = reach(self.size)
-        ahead = self._pace * min(past_s, _LONGEST_S) / self.cell_px
-        expected = before + np.clip(ahead, -farthest, farthest)
-        if np.abs(expected - self._ahead).max() > _NEAR:
-            self._ahead = expected
-            x, y, side, _ = self._placed
-            right, down = self._ahead * self.cell_px
-            self._crop = AreaCrop((x + float(right), y + float(down), side, side), self.size, rgb.shape)
-        self.picture = self._crop.mean(rgb)
-        cells = self._solve @ (_luma(self.picture).reshape(-1) - self._reference)
-        self.shift = np.clip(cells, -farthest, farthest).astype(float)
-        self.shift = np.clip(self.moved, -_FAR * farthest, _FAR * farthest) - self._ahead
-        self._pace = (self.moved - before) * self.cell_px / max(past_s, _SHORTEST_S)
+    def update(self, frame: Picture, t_s: float) -> None:
+        """Measure the shift of the face in the next frame, starting from its predicted position.
 
-    def place(self, box: Box, rgb: ByteArray) -> None:
-        """Take the detector's new box in this frame, which was seen before."""
-        self._path = self._path + self.moved * self.cell_px
-        self._goal = _centre_and_side(box) - np.append(self._path, 0.0)
-        self._refer(box, rgb)
+        A frame that is not later than the previous one is ignored.
+        """
+        elapsed_s, self._last_s = t_s - self._last_s, t_s
+        if elapsed_s <= 0:
+            return
+        self._smoothed = self._smoothed - math.expm1(-elapsed_s / SETTLE_S) * (self._target - self._smoothed)
+        before = self.displacement
+        max_step = max_step_cells(self.size)
+        ahead_s = min(elapsed_s, _MAX_PREDICTION_S) / self.cell_px
+        ahead = [_limited(velocity * ahead_s, max_step) for velocity in self._velocity_px_s.tolist()]
+        self._move_crop(before + ahead, frame)
+        self.picture = self._crop.mean(frame)
+        self._change.update(self.picture, elapsed_s)
+        cells = self._solve @ (_luma(self.picture).reshape(-1) - self._reference_luma)
+        crop = self._crop_displacement.tolist()
+        self.shift = np.array(
+            [
+                _limited(at + _limited(cell, max_step), _MAX_STEPS * max_step) - at
+                for at, cell in zip(crop, cells.tolist(), strict=True)
+            ]
+        )
+        self._velocity_px_s = (self.displacement - before) * (self.cell_px / max(elapsed_s, _MIN_VELOCITY_S))
 
-    def go(self, box: Box, rgb: ByteArray, t_s: float) -> Box:
-        """See the next frame, in which the detector's box is this one; gives the square that goes along."""
-        self.see(rgb, t_s)
-        if box != self._placed:
-            self.place(box, rgb)
-        return self.along
+    def _move_crop(self, expected: FloatArray, frame: Picture) -> None:
+        """Move the crop to the expected displacement of the face, if it is far from there."""
+        right, down = (expected - self._crop_displacement).tolist()
+        if max(abs(right), abs(down)) > _RECROP_CELLS:
+            self._crop_displacement = expected
+            x, y, side, _ = self._reference_box
+            right, down = (expected * self.cell_px).tolist()
+            self._crop = AreaCrop((x + right, y + down, side, side), self.size, frame.shape)
+
+    def set_reference(self, box: Box, frame: Picture) -> None:
+        """Use a new detector box in the latest frame as the reference. Call `update` with the frame first."""
+        self._path_px = self._path_px + self.displacement * self.cell_px
+        self._target = _centre_and_side(box) - np.append(self._path_px, 0.0)
+        self._make_reference(box, frame)
+        self._change.set_region(self.picture)
+
+    def follow(self, box: Box, frame: Picture, t_s: float) -> Box:
+        """Process the next frame, whose detector box is `box`, and return `following_box`."""
+        self.update(frame, t_s)
+        if box != self._reference_box:
+            self.set_reference(box, frame)
+        return self.following_box
 
     @property
-    def along(self) -> Box:
-        """The square that goes with the face, in the frame that was seen last."""
-        x, y = self._rest[:2] + self._path + self.moved * self.cell_px
-        side = float(self._rest[2])
+    def following_box(self) -> Box:
+        """Return the square that moves with the face, in the latest frame."""
+        x, y = self._smoothed[:2] + self._path_px + self.displacement * self.cell_px
+        side = float(self._smoothed[2])
         return float(x) - side / 2, float(y) - side / 2, side, side
 
-    def _refer(self, box: Box, rgb: ByteArray) -> None:
-        """Make the picture of this box the one against which motion is measured."""
-        self._placed = box
-        self._crop = AreaCrop(box, self.size, rgb.shape)
-        self.picture = self._crop.mean(rgb)
-        self.shift, self._ahead = np.zeros(2), np.zeros(2)
-        luma = _blurred(_luma(self.picture)[None])[0]
+    def _make_reference(self, box: Box, frame: Picture) -> None:
+        """Measure motion relative to the picture of this box from now on."""
+        self._reference_box = box
+        self._crop = AreaCrop(box, self.size, frame.shape)
+        self.picture = self._crop.mean(frame)
+        self.shift, self._crop_displacement = np.zeros(2), np.zeros(2)
+        luma = _blur(_luma(self.picture)[None])[0]
         down, right = np.gradient(luma)
-        basis = np.stack([-right, -down, luma, np.ones_like(luma)], -1).reshape(-1, 4)  # shift, gain, level
-        inside = _face_window(self.size)
-        gram = basis.T @ (basis * inside[:, None])
+        basis = np.stack([-right, -down, luma, np.ones_like(luma)], -1).reshape(-1, 4)  # shift, gain, offset
+        window = _face_window(self.size)
+        gram = basis.T @ (basis * window[:, None])
         gram[np.diag_indices(4)] += 1e-3 * np.trace(gram) / 4 * np.array([1e-3, 1e-3, 1e-6, 1e-6]) + 1e-6
-        solve = np.linalg.solve(gram, (basis * inside[:, None]).T)[:2]  # (2,S·S)
-        self._solve = _blurred(solve.reshape(2, *luma.shape)).reshape(2, -1).astype(np.float32)  # of blurred
-        self._reference = _luma(self.picture).reshape(-1)
+        solve = np.linalg.solve(gram, (basis * window[:, None]).T)[:2]  # (2,S·S)
+        # Blurring the solution is the same as blurring every later picture, because the blur is symmetric.
+        self._solve = _blur(solve.reshape(2, *luma.shape)).reshape(2, -1).astype(np.float32)
+        self._reference_luma = _luma(self.picture).reshape(-1)
 
 
-def reach(size: int) -> int:
-    """How many cells beside its expected place a face may be; farther is not followed in one frame."""
+def _limited(value: float, limit: float) -> float:
+    """Return the value limited to ± `limit`."""
+    return min(max(value, -limit), limit)
+
+
+def max_step_cells(size: int) -> int:
+    """Return the largest shift of a face from its predicted position in one frame, in cells."""
     return max(1, round(size / 12))
 
 
@@ -130,8 +162,8 @@ def _centre_and_side(box: Box) -> FloatArray:
     return np.array([x + side / 2, y + side / 2, side])
 
 
-def _blurred(pictures: FloatArray) -> FloatArray:
-    """Means over neighbouring cells of (N,S,S), the edges repeated: gradients of those reach farther."""
+def _blur(pictures: FloatArray) -> FloatArray:
+    """Average neighbouring cells of (N,S,S) with repeated edges; a blur widens the range of the gradient."""
     for axis in (1, 2) * round(pictures.shape[-1] / _BLUR_CELLS):
         width = [(0, 0)] * 3
         width[axis] = (1, 1)
@@ -141,12 +173,12 @@ def _blurred(pictures: FloatArray) -> FloatArray:
 
 
 def _luma(picture: FloatArray) -> FloatArray:
-    """The mean of the three colours: (S,S,3) → (S,S); as a product, because sums over three are slow."""
-    return picture @ np.full(3, 1 / 3, np.float32)
+    """Return the mean of the three channels, (S,S,3) → (S,S); a product is faster than a sum."""
+    return (picture.reshape(-1, 3) @ _THIRDS).reshape(picture.shape[:2])
 
 
 def _face_window(size: int) -> FloatArray:
-    """(S·S,) weights of an ellipse that a face fills in its crop."""
+    """Return weights (S·S,) of the ellipse that a face fills in its crop."""
     at = (np.arange(size) + 0.5) / size - 0.5
     inside = np.hypot(at[None, :] / 0.30, at[:, None] / 0.42) <= 1
     return inside.reshape(-1).astype(np.float64)

@@ -1,8 +1,8 @@
-"""Run a trained network with onnxruntime alone: the manifest says what it is, the step model runs it.
+"""Run an exported network with ONNX Runtime, without torch.
 
 from phase_rppg.infer import load
-model = load()                      # the network that comes along
-wave = model.step(crops)            # (t,S,S,3) u8 -> (t,), any t ≥ 1; the state is kept inside
+model = load()                      # the bundled network
+wave = model.step(crops)            # (t,S,S,3) u8 -> (t,), any t ≥ 1; the model keeps its state
 """
 
 from __future__ import annotations

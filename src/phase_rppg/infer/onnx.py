@@ -1,15 +1,18 @@
-"""Load an exported network, check that it is what its manifest says, and step it through a stream."""
+"""Load an exported network, check it against its manifest, and run it on a stream of frames."""
 
 from __future__ import annotations
 
+import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import registry
+from .. import guarded, registry
 from ..errors import ArgumentError, UnknownNameError, WeightsError
 from ..types import ByteArray, FloatArray
+from .graph_check import UnsafeGraph, check_graph
 from .manifest import INPUT, MASK, NEXT, WAVE, Manifest, load_manifest
 
 if TYPE_CHECKING:
@@ -17,49 +20,73 @@ if TYPE_CHECKING:
 
 DEFAULT = registry.DEFAULT_METHOD
 WEIGHTS = Path(__file__).parent / "weights"
-CHUNK = 32  # frames at once: more do not make it faster
+_checked: set[str] = set()  # checksums of networks that passed the check in this process
+CHUNK = 32  # frames per run; larger chunks are not faster
 
 
 def names() -> list[str]:
-    """The networks that come along."""
+    """Return the names of the bundled networks."""
     return sorted(path.stem for path in WEIGHTS.glob("*.json"))
 
 
 def load(which: str | Path = DEFAULT, *, threads: int = 1) -> StepModel:
-    """Open a network: the name of one that comes along, or the path of a manifest or of its ONNX file."""
+    """Load a network: the name of a bundled one, or the path of a manifest or of its ONNX file."""
     path = Path(which)
     if path.suffix in (".json", ".onnx"):
+        if not path.is_file():
+            raise WeightsError(path, "no such file")
         path = path.with_suffix(".json")
         if not path.is_file():
-            raise WeightsError(path, "no such manifest")
+            raise WeightsError(path, "no such manifest; `phase export` writes it beside the ONNX file")
     elif (WEIGHTS / f"{which}.json").is_file():
-        path = WEIGHTS / f"{which}.json"
+        return StepModel(*_bundled(WEIGHTS / f"{which}.json", threads))
     else:
         raise UnknownNameError("exported network", str(which), names())
     manifest = load_manifest(path)
-    return StepModel(manifest, _open(manifest.verify(path.parent), manifest, threads))
+    return StepModel(manifest, Graph(path.parent / manifest.file, manifest, threads))
+
+
+@lru_cache(maxsize=1)
+def _bundled(path: Path, threads: int) -> tuple[Manifest, Graph]:
+    """Open a bundled network once for all videos of a process, because that takes as long as 1 s of video."""
+    manifest = load_manifest(path)
+    return manifest, Graph(path.parent / manifest.file, manifest, threads)
+
+
+class Graph:
+    """An opened ONNX file. It is pickled as its path and opened again from there."""
+
+    def __init__(self, file: Path, manifest: Manifest, threads: int) -> None:
+        self._arguments = (file, manifest, threads)
+        model = manifest.read_model(file.parent)
+        if file.parent != WEIGHTS:
+            _check_model(model, file, manifest)
+        self.session = _open(model, file, manifest, threads)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Graph, self._arguments
 
 
 class StepModel:
-    """A network in a stream. `fresh` gives the same one at the beginning of another face."""
+    """A network that processes a stream of face crops and keeps its state."""
 
-    def __init__(self, manifest: Manifest, session: onnxruntime.InferenceSession) -> None:
-        self.manifest, self._session = manifest, session
+    def __init__(self, manifest: Manifest, graph: Graph) -> None:
+        self.manifest, self._graph = manifest, graph
         self.name, self.fps, self.size = manifest.name, manifest.fps, manifest.size
         self.delay_frames = manifest.delay_frames
         self.reset()
 
     def fresh(self) -> StepModel:
-        """The same network, with a state of its own that has seen nothing."""
-        return StepModel(self.manifest, self._session)
+        """Return the same network with its own initial state, for another face."""
+        return StepModel(self.manifest, self._graph)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Set the state to its initial value."""
         self._state = {name: np.zeros(shape, np.float32) for name, shape in self.manifest.states.items()}
 
     @property
     def state(self) -> dict[str, FloatArray]:
-        """A copy of what it remembers, by name; the same size however long the stream."""
+        """A copy of the state, by name; its size does not depend on the length of the stream."""
         return {name: value.copy() for name, value in self._state.items()}
 
     @state.setter
@@ -70,11 +97,11 @@ class StepModel:
         self._state = {name: np.array(values[name], np.float32) for name in self.manifest.states}
 
     def step(self, crops: ByteArray) -> FloatArray:
-        """The wave (t,) of the next pictures (t,S,S,3) u8; any grouping gives the same numbers."""
-        return self.look(crops)[0]
+        """Return the wave (t,) of the next crops (t,S,S,3) u8; the chunk size does not change the result."""
+        return self.step_with_masks(crops)[0]
 
-    def look(self, crops: ByteArray) -> tuple[FloatArray, FloatArray]:
-        """Like `step`, and the masks (t,M,h,w): where the network looked; each sums to 1."""
+    def step_with_masks(self, crops: ByteArray) -> tuple[FloatArray, FloatArray]:
+        """Return the wave (t,) like `step`, and the attention masks (t,M,h,w), each of which sums to 1."""
         crops = np.asarray(crops)
         wanted = (self.size, self.size, 3)
         if crops.ndim != 4 or crops.shape[1:] != wanted or crops.dtype != np.uint8 or len(crops) < 1:
@@ -83,7 +110,7 @@ class StepModel:
         waves, masks = [], []
         for first in range(0, len(crops), CHUNK):
             part = np.ascontiguousarray(crops[first : first + CHUNK])
-            wave, mask, *states = self._session.run(self._outputs, {INPUT: part, **self._state})
+            wave, mask, *states = self._graph.session.run(self._outputs, {INPUT: part, **self._state})
             self._state = dict(zip(self.manifest.states, states, strict=True))
             waves.append(wave)
             masks.append(mask)
@@ -94,22 +121,55 @@ class StepModel:
         return [WAVE, MASK, *(NEXT + name for name in self.manifest.states)]
 
 
-def _open(file: Path, manifest: Manifest, threads: int) -> onnxruntime.InferenceSession:
+def _check_model(model: bytes, file: Path, manifest: Manifest) -> None:
+    """Refuse a network that is not safe to open: check its graph, and run it once in the guarded process."""
+    if manifest.sha256 in _checked:
+        return
+    states = {name: list(shape) for name, shape in manifest.states.items()}
+    try:
+        check_graph(model)
+        guarded.call(_run_once, str(file.resolve()), manifest.sha256, manifest.size, states)
+    except (UnsafeGraph, guarded.GuardError) as error:
+        raise WeightsError(file, f"not a usable ONNX file: {error}") from error
+    except guarded.ParserError as error:
+        raise WeightsError(file, f"not a usable ONNX file ({_first_line(error.text)})") from error
+    _checked.add(manifest.sha256)
+
+
+def _run_once(path: str, checksum: str, size: int, states: dict[str, list[int]]) -> None:
+    """Open a network and run it on two frames; this function runs in the guarded process."""
+    model = Path(path).read_bytes()
+    if hashlib.sha256(model).hexdigest() != checksum:
+        raise ValueError("the file was changed")
+    session = _session(model, 1)
+    if {item.name for item in session.get_inputs()} != {INPUT, *states}:
+        return  # the parent reports the difference
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in states.items()}
+    noise = np.random.default_rng(0).integers(0, 256, (2, size, size, 3), np.uint8)
+    session.run(None, {INPUT: noise, **zeros})
+
+
+def _session(model: bytes, threads: int) -> onnxruntime.InferenceSession:
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def _open(model: bytes, file: Path, manifest: Manifest, threads: int) -> onnxruntime.InferenceSession:
     try:
-        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises many kinds
+        session = _session(model, threads)
+    except Exception as error:  # onnxruntime raises exceptions of many types
         raise WeightsError(file, f"not a usable ONNX file ({_first_line(error)})") from error
     given = {item.name: tuple(item.shape[-3:]) for item in session.get_inputs() if item.name == INPUT}
     given |= {item.name: tuple(item.shape) for item in session.get_inputs() if item.name != INPUT}
     wanted = {INPUT: (manifest.size, manifest.size, 3), **manifest.states}
     if given != wanted:
-        raise WeightsError(file, f"its inputs are {given}, its manifest says {wanted}")
+        raise WeightsError(file, f"its inputs are {given}; its manifest says {wanted}")
     outputs = {item.name for item in session.get_outputs()}
     if outputs != {WAVE, MASK, *(NEXT + name for name in manifest.states)}:
         raise WeightsError(file, "its outputs are not those of its manifest")

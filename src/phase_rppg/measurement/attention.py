@@ -1,4 +1,4 @@
-"""Where the network looked: its masks over time, recorded while a video is measured as always."""
+"""Record the attention masks of a network while it measures a video."""
 
 from __future__ import annotations
 
@@ -12,78 +12,79 @@ import numpy as np
 from ..errors import UnknownNameError
 from ..face.crop import AreaCrop, Box
 from ..infer.onnx import StepModel, load
+from ..picture import AnyFrame
 from ..registry import DEFAULT_METHOD
 from ..session.config import SessionConfig
 from ..session.results import FaceResult, Result
 from ..session.session import Session
-from ..types import ByteArray, FloatArray, Frame
-from ..video.decode import VideoFile
-from .measure import without_readings
+from ..types import ByteArray, FloatArray, FrameSource
+from .measure import refuse_readings
 from .offline import measure
 
-_ENOUGH = 300
-_PLACES = 32  # frames: more than a network is asked about at once
-NEAR_S = 0.3  # a mask this far from a moment still belongs to it
+_MEAN_COUNT = 300  # masks that are averaged for a mean
+_RECENT_FRAMES = 32  # more than the batch of the network
+MAX_DISTANCE_S = 0.3  # largest distance between a time and its mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attention:
-    """What the network looked at in one face, on its own clock."""
+    """The attention masks of one face, on the clock of the network."""
 
-    t_s: FloatArray  # (N,) rising
+    t_s: FloatArray  # (N,) increasing
     masks: FloatArray  # (N,M,h,w) each sums to 1
-    boxes: FloatArray  # (N,4) the square that the mask covers: x, y, width, height in pixels
-    skins: tuple[FloatArray, ...]  # N times (S,S): how much each cell of that square is skin, 0–1
+    boxes: FloatArray  # (N,4) the square of each mask: x, y, width, height in pixels
+    skins: tuple[FloatArray, ...]  # N skin masks (S,S) of that square, 0–1
 
-    def at(self, t_s: float) -> int | None:
-        """The number of the mask at a moment; None when the face was not seen then."""
+    def index_at(self, t_s: float) -> int | None:
+        """Return the index of the mask nearest to a time; None if the face was not seen then."""
         index = int(np.argmin(np.abs(self.t_s - t_s)))
-        return index if abs(self.t_s[index] - t_s) <= NEAR_S else None
+        return index if abs(self.t_s[index] - t_s) <= MAX_DISTANCE_S else None
 
     def on_skin(self, index: int) -> FloatArray:
-        """The share (M,) of each mask's mass that lies on skin."""
+        """Return the share (M,) of the sum of each mask that lies on skin."""
         mask = self.masks[index]
         skin = area_mean(self.skins[index], mask.shape[-1])
         share: FloatArray = (mask * skin).sum((-1, -2))
         return share
 
     def skin_area(self, index: int) -> float:
-        """The share of the square that is skin: what a mask that looks everywhere would score."""
+        """Return the share of the square that is skin, which is `on_skin` of a uniform mask."""
         return float(self.skins[index].mean())
 
     def mean_on_skin(self) -> FloatArray:
-        """`on_skin` (M,) over the whole recording."""
-        mean: FloatArray = np.mean([self.on_skin(i) for i in self._some()], axis=0)
+        """Return the mean of `on_skin` (M,) over the recording."""
+        mean: FloatArray = np.mean([self.on_skin(i) for i in self._sampled()], axis=0)
         return mean
 
     def mean_skin_area(self) -> float:
-        return float(np.mean([self.skin_area(i) for i in self._some()]))
+        """Return the mean of `skin_area` over the recording."""
+        return float(np.mean([self.skin_area(i) for i in self._sampled()]))
 
     def mean_skin(self) -> FloatArray:
-        """How much each cell is skin (S,S), over the whole recording."""
-        mean: FloatArray = np.mean([self.skins[i] for i in self._some()], axis=0)
+        """Return the mean skin mask (S,S) over the recording."""
+        mean: FloatArray = np.mean([self.skins[i] for i in self._sampled()], axis=0)
         return mean
 
-    def _some(self) -> range:
-        """Enough pictures for a mean."""
-        return range(0, len(self.t_s), max(1, len(self.t_s) // _ENOUGH))
+    def _sampled(self) -> range:
+        """Return the indices of about `_MEAN_COUNT` masks."""
+        return range(0, len(self.t_s), max(1, len(self.t_s) // _MEAN_COUNT))
 
-    def moments(self, count: int) -> list[float]:
-        """Evenly spaced moments in which the face was seen."""
-        places = (np.arange(count) + 0.5) / count * len(self.t_s)
-        return [float(self.t_s[int(place)]) for place in places]
+    def spaced_times(self, count: int) -> list[float]:
+        """Return evenly spaced times at which the face was seen."""
+        positions = (np.arange(count) + 0.5) / count * len(self.t_s)
+        return [float(self.t_s[int(position)]) for position in positions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionResult:
-    """A measured video, and where the network looked in each of its faces."""
+    """The result of a video with the attention masks of each face."""
 
     result: Result
-    attentions: dict[int, Attention]  # by the number of the face
+    attentions: dict[int, Attention]  # by the id of the face
     frame_times: FloatArray  # (F,) of the video
 
     def face(self, which: str) -> FaceResult | None:
-        """The face called "largest", or by its number; None when there is no face at all."""
+        """Return the face with an id, or the largest; None if there is no face."""
         faces = [face for face in self.result.faces if face.id in self.attentions]
         if not faces:
             return None
@@ -96,21 +97,21 @@ class AttentionResult:
 
 
 def record_attention(
-    video: VideoFile,
+    video: FrameSource,
     weights: str | Path = DEFAULT_METHOD,
     *,
     progress: Callable[[float], None] | None = None,
 ) -> AttentionResult:
-    """Measure a video with a network and keep its masks; `weights` as in `infer.load`."""
+    """Measure a video with a network and record its attention masks; `weights` as in `infer.load`."""
     config = SessionConfig(model=AttentionRecorder(load(weights)))
-    record = _Record()
-    result = measure(video, config, progress=progress, watch=record.take)
-    result = without_readings(result) if video.clock_is_guess else result
-    return AttentionResult(result, record.attentions(), np.array(record.frame_times))
+    recording = _Recording()
+    result = measure(video, config, progress=progress, on_frame=recording.add)
+    result = refuse_readings(result) if getattr(video, "clock_is_guess", False) else result
+    return AttentionResult(result, recording.attentions(), np.array(recording.frame_times))
 
 
 class AttentionRecorder:
-    """A network that keeps its masks until they are taken."""
+    """A network that keeps its attention masks until `take` removes them."""
 
     def __init__(self, model: StepModel) -> None:
         self._model, self._masks = model, list[FloatArray]()
@@ -121,38 +122,43 @@ class AttentionRecorder:
         return AttentionRecorder(self._model.fresh())
 
     def step(self, crops: ByteArray) -> FloatArray:
-        wave, masks = self._model.look(crops)
+        wave, masks = self._model.step_with_masks(crops)
         self._masks.extend(masks)
         return wave
 
     def take(self) -> list[FloatArray]:
-        """The masks (M,h,w) of the last pictures, each once."""
+        """Return the masks (M,h,w) since the last call and remove them."""
         taken, self._masks = self._masks, []
         return taken
 
 
-class _Record:
-    """Writes down where the network looked, after each frame of a session."""
+class _Recording:
+    """The masks, boxes and skin masks of all faces, frame by frame."""
 
     def __init__(self) -> None:
         self.frame_times: list[float] = []
         self._rows: dict[int, list[tuple[float, FloatArray, Box, FloatArray]]] = {}
-        # Where each face was in the last frames: a network answers for several pictures at once.
-        self._places: dict[int, deque[tuple[float, Box, FloatArray]]] = {}
+        # Box and skin mask of the last frames, because the network processes several crops at once.
+        self._recent: dict[int, deque[tuple[float, Box, FloatArray]]] = {}
 
-    def take(self, session: Session, frame: Frame) -> None:
+    def add(self, session: Session, frame: AnyFrame) -> None:
+        """Record the masks that the network has computed since the previous frame."""
         self.frame_times.append(frame.t_s)
-        for person in session.present:
-            places = self._places.setdefault(person.track.id, deque(maxlen=_PLACES))
-            places.append((frame.t_s, person.meter.box, _as_share(person.meter.skin)))
-            masks = person.model.take() if isinstance(person.model, AttentionRecorder) else []
-            rows = self._rows.setdefault(person.track.id, [])
-            for tick, mask in enumerate(masks, person.answered - len(masks)):
-                t_s = person.clock.time_s(tick)
-                _, box, share = min(places, key=lambda place: abs(place[0] - t_s))
+        for face in session.present:
+            recent = self._recent.setdefault(face.track.id, deque(maxlen=_RECENT_FRAMES))
+            recent.append((frame.t_s, face.sampler.box, _as_share(face.sampler.mask)))
+            network = face.network
+            if network is None or not isinstance(network.model, AttentionRecorder):
+                continue
+            masks = network.model.take()
+            rows = self._rows.setdefault(face.track.id, [])
+            for tick, mask in enumerate(masks, network.done_tick - len(masks)):
+                t_s = face.state.clock.time_s(tick)
+                _, box, share = min(recent, key=lambda entry: abs(entry[0] - t_s))
                 rows.append((t_s, mask.astype(np.float16), box, share))
 
     def attentions(self) -> dict[int, Attention]:
+        """Return the masks of each face."""
         found = {}
         for face, rows in self._rows.items():
             if rows:
@@ -163,12 +169,12 @@ class _Record:
 
 
 def _as_share(weights: FloatArray) -> FloatArray:
-    """Weights that sum to 1 as values from 0 to 1."""
+    """Scale weights so that their maximum is 1."""
     return (weights / max(float(weights.max()), 1e-12)).astype(np.float16)
 
 
 def area_mean(picture: FloatArray, side: int) -> FloatArray:
-    """A square map (S,S) as (side,side), every new cell the mean of what it covers."""
+    """Resize a square map (S,S) to (side,side) by area averaging."""
     size = picture.shape[0]
     crop = AreaCrop((0.0, 0.0, float(size), float(size)), side, picture.shape)
     return crop.mean(np.repeat(picture[..., None], 3, axis=2))[..., 0]

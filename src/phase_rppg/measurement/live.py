@@ -1,4 +1,4 @@
-"""Measure a camera: the same session as for a file, on a source that may go away and come back."""
+"""Measure a camera with the same session as for a file; the camera may disconnect and return."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..session.config import SessionConfig
 from ..session.results import Event
 from ..session.session import Session
 from ..types import Frame, FrameSource, Reading, Waveform
-from ..video.persist import Loss, persistent
+from ..video.reconnect import CameraLoss, reconnecting_frames
 from .live_state import Readout
 from .summary import summarise
 
-_PACE_S = 2.0  # over which the frame rate is counted
+_FPS_SPAN_S = 2.0  # time over which the frame rate is measured
 
 
 class LiveSession:
-    """A running measurement that a display can look at; everything it holds is bounded.
+    """A running measurement with the values that a display needs; its memory is bounded.
 
-    `for events in live.run()` goes on until the caller stops; between two steps `readout`, `loss`, `fps` and
-    `wave()` say how things stand.
+    `for events in live.run()` continues until the caller stops. Between two iterations `readout`, `loss`,
+    `fps` and `wave()` give the current state.
     """
 
     def __init__(
@@ -31,58 +31,58 @@ class LiveSession:
         self._session = Session((config or SessionConfig()).for_camera(), detector or Detector())
         self.config = self._session.config
         self.readout = Readout(self.config.window_s)
-        self.loss: Loss | None = None  # why there is no picture now
+        self.loss: CameraLoss | None = None  # why the camera gives no frames now
         self.losses = 0
         self.t_s = 0.0
-        self.begun = False
+        self.started = False  # whether a frame has arrived
         self._times: deque[float] = deque()
 
     def run(
-        self, watch: Callable[[FrameSource], Iterator[Frame | Loss]] = persistent
+        self, open_source: Callable[[FrameSource], Iterator[Frame | CameraLoss]] = reconnecting_frames
     ) -> Iterator[list[Event]]:
-        """One step per frame, with what it brought; while the camera is lost, a few empty steps a second."""
-        for item in watch(self._source):
-            if isinstance(item, Loss):
-                events = [] if self.loss is not None else self._lose()
+        """Yield the events of each frame; while the camera is disconnected, yield empty lists."""
+        for item in open_source(self._source):
+            if isinstance(item, CameraLoss):
+                events = [] if self.loss is not None else self._interrupt()
                 self.loss = item
             else:
-                self.loss, self.begun, self.t_s = None, True, item.t_s
-                self._count(item.t_s)
+                self.loss, self.started, self.t_s = None, True, item.t_s
+                self._record_time(item.t_s)
                 events = self._session.push(item)
-                self.readout.take(events, item.t_s)
+                self.readout.add(events, item.t_s)
             yield events
 
     def finish(self) -> Reading | None:
-        """End it, and sum up the last hour of the face that was read last; None when there was no face."""
-        self.readout.take(self._session.finish(), self.t_s)
+        """End the measurement; return the summary of the last face with a reading, or None without a face."""
+        self.readout.add(self._session.finish(), self.t_s)
         last = self.readout.last
         return summarise(last.windows) if last is not None else None
 
     @property
     def fps(self) -> float:
-        """Frames per second of the last moments."""
+        """Frame rate of the last two seconds."""
         if len(self._times) < 2:
             return 0.0
         return (len(self._times) - 1) / (self._times[-1] - self._times[0])
 
     def wave(self, seconds: float) -> Waveform | None:
-        """The last seconds of the main face's pulse wave as they stand; None without a face."""
-        shown = next(iter(self.readout.faces), None)
-        for person in self._session.present:
-            if person.track.id == shown:
-                return person.recent(seconds)
+        """Return the last seconds of the pulse wave of the main face; None without a face."""
+        main_id = next(iter(self.readout.faces), None)
+        for face in self._session.present:
+            if face.track.id == main_id:
+                return face.state.recent_wave(seconds)
         return None
 
-    def _lose(self) -> list[Event]:
-        """Nobody can be followed across a loss: what was shown is cleared."""
+    def _interrupt(self) -> list[Event]:
+        """End all faces, because they cannot be tracked across the interruption, and clear the readout."""
         self.losses += 1
         self._times.clear()
         events = self._session.interrupt()
-        self.readout.take(events, self.t_s)
+        self.readout.add(events, self.t_s)
         self.readout.clear()
         return events
 
-    def _count(self, t_s: float) -> None:
+    def _record_time(self, t_s: float) -> None:
         self._times.append(t_s)
-        while t_s - self._times[0] > _PACE_S:
+        while t_s - self._times[0] > _FPS_SPAN_S:
             self._times.popleft()

@@ -1,4 +1,4 @@
-"""From events to what is shown live: a number with its state, or an honest none, as on the page."""
+"""Derive from events what a live display shows: a number with its state, or the reason for none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..session.reasons import GUIDANCE, STEADY_BPM, STEADY_GUIDANCE, STEADY_WINDOWS, UNSURE_GUIDANCE, hint
+from ..session.reasons import (
+    GUIDANCE,
+    STEADY_BPM,
+    STEADY_GUIDANCE,
+    STEADY_WINDOWS,
+    UNSURE_GUIDANCE,
+    hint,
+    measuring_guidance,
+)
 from ..session.results import Event, FaceEvent, WindowResult
-from ..types import Estimate, Quality, Reason
+from ..types import Estimate, NoReading, Quality, Reason
 
-KEPT_RATES = 240  # of the rate over time
-KEPT_WINDOWS = 3600  # for the summary: an hour, with windows every second
-_EARLY = (Reason.FACE_LOST, Reason.NO_FACE, Reason.TOO_SHORT)
+KEPT_RATES = 240  # rates for the plot over time
+KEPT_WINDOWS = 3600  # windows for the summary: one hour at one window per second
+_INITIAL = (Reason.FACE_LOST, Reason.NO_FACE, Reason.TOO_SHORT)
 
 
 class LiveState(str, enum.Enum):
@@ -28,24 +36,25 @@ class LiveState(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a display says about one face now."""
+    """What a display shows for one face."""
 
-    mood: LiveState
+    state: LiveState
     guidance: str
-    share: float = 0.0  # 0–1: how sure, or while measuring how much is there
+    share: float = 0.0  # 0–1: confidence, or the completed part of the first window
     reading: Estimate | None = None
 
 
 class FaceReadout:
-    """The last few windows of one face that is in view."""
+    """The latest windows of one face that is in view."""
 
-    def __init__(self, faced_s: float, window_s: float) -> None:
-        self.faced_s, self.now_s, self._window_s = faced_s, faced_s, window_s
+    def __init__(self, visible_since_s: float, window_s: float) -> None:
+        self.visible_since_s, self.now_s, self._window_s = visible_since_s, visible_since_s, window_s
         self._recent: deque[WindowResult] = deque(maxlen=STEADY_WINDOWS)
         self.rates: deque[tuple[float, float | None]] = deque(maxlen=KEPT_RATES)  # end of window, bpm
         self.windows: deque[WindowResult] = deque(maxlen=KEPT_WINDOWS)
 
-    def take(self, window: WindowResult) -> None:
+    def add(self, window: WindowResult) -> None:
+        """Add the next window."""
         self._recent.append(window)
         self.windows.append(window)
         reading = window.reading
@@ -53,25 +62,24 @@ class FaceReadout:
 
     @property
     def quality(self) -> Quality | None:
+        """Quality of the last window."""
         return self._recent[-1].quality if self._recent else None
 
     @property
     def shown(self) -> Shown:
-        """The number of the last window, and whether it can be leant on."""
+        """The reading of the last window and its state."""
         last = self._recent[-1].reading if self._recent else None
-        faced_for_s = self.now_s - self.faced_s
-        waiting = last is None or (
-            not isinstance(last, Estimate) and last.reason in _EARLY and faced_for_s < self._window_s
-        )
-        if last is None or waiting:
-            togo_s = max(1, round(self._window_s - faced_for_s + 0.5))
-            share = min(1.0, max(0.0, faced_for_s / self._window_s))
-            return Shown(LiveState.MEASURING, f"Hold still: {togo_s} s to go.", share)
+        visible_for_s = self.now_s - self.visible_since_s
+        first_window = visible_for_s < self._window_s
+        if last is None or (isinstance(last, NoReading) and last.reason in _INITIAL and first_window):
+            remaining_s = max(1, round(self._window_s - visible_for_s + 0.5))
+            share = min(1.0, max(0.0, visible_for_s / self._window_s))
+            return Shown(LiveState.MEASURING, measuring_guidance(remaining_s), share)
         if not isinstance(last, Estimate):
             return Shown(LiveState.NONE, GUIDANCE[last.reason], last.p_ok)
-        mood = LiveState.STEADY if self._is_steady() else LiveState.UNSURE
-        plain = STEADY_GUIDANCE if mood is LiveState.STEADY else UNSURE_GUIDANCE
-        return Shown(mood, hint(self._recent[-1].quality) or plain, last.p_ok, last)
+        state = LiveState.STEADY if self._is_steady() else LiveState.UNSURE
+        guidance = STEADY_GUIDANCE if state is LiveState.STEADY else UNSURE_GUIDANCE
+        return Shown(state, hint(self._recent[-1].quality) or guidance, last.p_ok, last)
 
     def _is_steady(self) -> bool:
         rates = [w.reading.bpm for w in self._recent if isinstance(w.reading, Estimate)]
@@ -79,16 +87,18 @@ class FaceReadout:
 
 
 class Readout:
-    """Everybody in view: a face that goes takes its number with it."""
+    """All faces in view; the number of a face is removed when the face leaves."""
 
     def __init__(self, window_s: float) -> None:
         self._window_s = window_s
-        self.faces: dict[int, FaceReadout] = {}  # in the order in which they came
-        self.last: FaceReadout | None = None  # for the summary: last with a reading, else longest in view
+        self.faces: dict[int, FaceReadout] = {}  # in order of appearance
+        # For the summary: the face with the latest reading, or the one with most windows.
+        self.last: FaceReadout | None = None
+
         self.any_reading = False
 
-    def take(self, events: Sequence[Event], t_s: float) -> None:
-        """Take in what one frame brought."""
+    def add(self, events: Sequence[Event], t_s: float) -> None:
+        """Add the events of one frame."""
         for event in events:
             if isinstance(event, FaceEvent):
                 if event.kind in ("appeared", "returned"):
@@ -99,23 +109,24 @@ class Readout:
                 has_reading = isinstance(event.reading, Estimate)
                 self.any_reading |= has_reading
                 if (face := self.faces.get(event.face)) is not None:
-                    face.take(event)
-                    seen_longest = self.last is None or len(face.windows) >= len(self.last.windows)
-                    if has_reading or (seen_longest and not self.any_reading):
+                    face.add(event)
+                    most_windows = self.last is None or len(face.windows) >= len(self.last.windows)
+                    if has_reading or (most_windows and not self.any_reading):
                         self.last = face
         for face in self.faces.values():
             face.now_s = t_s
 
     def clear(self) -> None:
-        """The camera went away: nobody is in view."""
+        """Remove all faces, because the camera was disconnected."""
         self.faces.clear()
 
     @property
     def main(self) -> FaceReadout | None:
-        """The face that has been in view for longest."""
+        """The face that has been in view longest."""
         return next(iter(self.faces.values()), None)
 
     @property
     def shown(self) -> Shown:
+        """What the display shows for the main face."""
         main = self.main
         return main.shown if main is not None else Shown(LiveState.SEARCHING, GUIDANCE[Reason.NO_FACE])

@@ -1,7 +1,8 @@
-"""The call that a user makes: a video and a few words in, a result out."""
+"""The public function `measure`, and its options as plain values."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +12,25 @@ from ..errors import UnknownNameError
 from ..infer import onnx
 from ..registry import DEFAULT_METHOD
 from ..session.config import CONTEXT_S, SECOND, SessionConfig
-from ..session.gate import distrust
+from ..session.gate import refuse_bad_timestamps
 from ..session.pulse_model import PulseModel
+from ..session.reasons import advice
 from ..session.results import FaceResult, Result
-from ..types import FrameSource
+from ..signal.breathing import BreathingReason, NoBreathing
+from ..signal.hrv import failed_limits
+from ..video.decode import ImageSequence, VideoFile
+from .input_check import InputCheck
 from .offline import measure as measure_with
 from .result_buffer import WindowTable
+from .sources import Times, Video, open_source
+from .trace import TRACE_METHOD, TRACE_SUFFIX, TraceOptions, run_trace_file
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """How to measure, as plain values: they can be sent to another process."""
+    """Options of a measurement as plain values that can be sent to another process."""
 
     method: str = DEFAULT_METHOD
     window_s: float = 10.0
@@ -29,19 +38,24 @@ class MeasureOptions:
     faces: str = "all"
     fps: float | None = None  # replaces the timestamps of the file
     gated: bool = True
-    alone: bool = False  # True: a network that comes along gets no second method at its side
-    loader: Callable[[str], PulseModel] | None = None  # opens `method`, if it is nothing that we know
+    alone: bool = False  # True: a bundled network is used without a second method
+    loader: Callable[[str], PulseModel] | None = None  # loads `method`, for other kinds of networks
 
     def config(self) -> SessionConfig:
-        """The session that carries this order out; wrong values are refused here."""
+        """Return the settings of the session; wrong values raise an error here."""
         if self.loader is not None:
-            return self._session(self.loader(self.method))
+            return self._config(self.loader(self.method))
         if self.method not in choices() and Path(self.method).suffix not in (".json", ".onnx"):
             raise UnknownNameError("method", self.method, choices())
         model = None if self.method in registry.names("methods") else onnx.load(self.method)
-        return self._session(model)
+        return self._config(model)
 
-    def _session(self, model: PulseModel | None) -> SessionConfig:
+    def for_trace(self) -> TraceOptions:
+        """Return the options for a colour trace; its default is POS, because networks need pictures."""
+        method = TRACE_METHOD if self.method == DEFAULT_METHOD else self.method
+        return TraceOptions(method, self.window_s, self.step_s, self.gated)
+
+    def _config(self, model: PulseModel | None) -> SessionConfig:
         return SessionConfig(
             method=self.method,
             model=model,
@@ -55,52 +69,79 @@ class MeasureOptions:
 
 
 def choices() -> list[str]:
-    """What can measure: the networks that come along, then the classical methods."""
+    """Return the accepted methods: bundled networks, then classical methods."""
     return [*onnx.names(), *registry.names("methods")]
 
 
 def measure(
-    video: str | Path | FrameSource,
+    video: Video,
     *,
-    method: str = DEFAULT_METHOD,
+    method: str | Path = DEFAULT_METHOD,
     window_s: float = 10.0,
     step_s: float = 1.0,
     faces: str = "all",
     fps: float | None = None,
+    t_s: Times | None = None,
     gated: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Measure the heart rate in a video file, or in any source of frames.
+    """Measure the heart rate in a video.
 
-    `method` is a classical method, a network that comes along, or the manifest of one of your own;
-    `window_s` and `step_s` are the length and the distance of the readings; `faces` is "all" or "largest";
-    `fps` replaces the timestamps of the file; with gated=False every window shows its number with its
-    `p_ok`. `progress` is called with the seconds reached.
+    `video` is a video file, a CSV file with a colour trace, a folder of images, an array (T,H,W,3) of uint8
+    RGB, an iterable of `Frame`, or any object with a method `frames()`. An array needs `fps` or the times
+    `t_s` of its frames in seconds. A folder needs one of them unless the names of its images end with a time
+    since 1970. For a video file, `fps` replaces the timestamps.
+
+    `method` is a classical method, a bundled network, or the path of an ONNX file or its manifest. `window_s`
+    is the length of a window, `step_s` the time between two windows. `faces` is "all" or "largest". With
+    `gated=False` every window gets a number with its `p_ok`. `progress` is called with the time reached, in
+    seconds.
     """
-    return run(video, MeasureOptions(method, window_s, step_s, faces, fps, gated), progress)
+    return run(video, MeasureOptions(str(method), window_s, step_s, faces, fps, gated), progress, t_s)
 
 
 def run(
-    video: str | Path | FrameSource, order: MeasureOptions, progress: Callable[[float], None] | None = None
+    video: Video,
+    options: MeasureOptions,
+    progress: Callable[[float], None] | None = None,
+    t_s: Times | None = None,
 ) -> Result:
-    """Measure one video as ordered. A file without timestamps gives readings only with `fps` or ungated."""
-    from ..video.decode import VideoFile
-
-    config = order.config()
-    source = VideoFile(video, order.fps) if isinstance(video, (str, Path)) else video
-    result = measure_with(source, config, progress=progress)
-    if order.gated and getattr(source, "clock_is_guess", False):
-        return without_readings(result)
+    """Measure one video. A file without timestamps gives readings only with `fps` or ungated."""
+    if is_trace(video):
+        return run_trace_file(Path(str(video)), options.for_trace(), options.fps, progress)
+    source = open_source(video, options.fps, t_s)
+    config = options.config()
+    name = str(video) if isinstance(video, (str, Path)) else None
+    decoded = isinstance(source, (VideoFile, ImageSequence))
+    log.info("measuring %s with %s", name or type(video).__name__, config.method)
+    result = measure_with(
+        source, config, progress=progress, name=name, check=None if decoded else InputCheck()
+    )
+    if options.gated and getattr(source, "clock_is_guess", False):
+        return refuse_readings(result)
     return result
 
 
-def without_readings(result: Result) -> Result:
-    """The result of a video whose clock is a guess: waves may be looked at, rates would be wrong."""
-    return replace(result, faces=tuple(map(_without_readings, result.faces)))
+def is_trace(video: Video) -> bool:
+    """Return whether a path names a CSV file with a colour trace."""
+    return isinstance(video, (str, Path)) and Path(video).suffix.lower() == TRACE_SUFFIX
 
 
-def _without_readings(face: FaceResult) -> FaceResult:
-    windows = WindowTable(
-        face.id, (replace(window, reading=distrust(window.reading)) for window in face.windows)
+def refuse_readings(result: Result) -> Result:
+    """Return the result with all readings refused, for a video without true timestamps; waves are kept."""
+    return replace(result, faces=tuple(map(_refuse_readings, result.faces)))
+
+
+def _refuse_readings(face: FaceResult) -> FaceResult:
+    refused = (replace(window, reading=refuse_bad_timestamps(window.reading)) for window in face.windows)
+    summary = refuse_bad_timestamps(face.summary)
+    return replace(
+        face,
+        summary=summary,
+        advice=advice(summary),
+        windows=WindowTable(face.id, refused),
+        beats_s=face.beats_s[:0],
+        hrv=None,
+        breathing=NoBreathing(BreathingReason.NO_BEATS),
+        hrv_limits=failed_limits(face.beats_s[:0]),
     )
-    return replace(face, summary=distrust(face.summary), windows=windows, beats_s=face.beats_s[:0], hrv=None)

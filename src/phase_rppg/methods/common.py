@@ -1,6 +1,4 @@
-"""What the methods share: checked input, channel normalisation, windows that overlap and add, and the
-sign.
-"""
+"""Functions that several methods use: input checks, normalisation, overlap-add and the sign of a pulse."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..signal import filters
-from ..signal.resample import bridge
+from ..signal.resample import interpolate_invalid
 from ..types import BoolArray, FloatArray, RgbTrace, Waveform
 
 
-def colours(trace: RgbTrace) -> FloatArray:
-    """The trace as finite values (T,3) with invalid stretches bridged, or our error if it is no trace."""
+def checked_colours(trace: RgbTrace) -> FloatArray:
+    """Check a trace and return its colours (T,3), with invalid frames interpolated."""
     if not isinstance(trace, RgbTrace):
         raise ArgumentError("trace", type(trace).__name__, "an RgbTrace")
     values = np.asarray(trace.values, float)
@@ -27,21 +25,22 @@ def colours(trace: RgbTrace) -> FloatArray:
         raise ArgumentError("trace.fps", trace.fps, "a positive number")
     if not np.isfinite(values[trace.valid]).all():
         raise ArgumentError("trace.values", "not finite in valid frames", "finite colours")
-    return bridge(values, np.asarray(trace.valid, bool))
+    return interpolate_invalid(values, np.asarray(trace.valid, bool))
 
 
-def wave_on_clock_of(trace: RgbTrace, values: FloatArray) -> Waveform:
+def waveform_like(trace: RgbTrace, values: FloatArray) -> Waveform:
+    """Return a waveform of these values with the clock of the trace."""
     return Waveform(values, trace.fps, trace.start_s, trace.valid)
 
 
 def normalised(values: FloatArray) -> FloatArray:
-    """Each channel relative to its mean, minus one: light and skin tone drop out. A black channel gives 0."""
+    """Divide each channel by its mean and subtract one, which removes light and skin tone; black gives 0."""
     mean = values.mean(0)
     return values / np.where(mean > 0, mean, 1.0) - (mean > 0)
 
 
 def running_mean(values: FloatArray, count: int) -> FloatArray:
-    """Centred mean over `count` samples along axis 0, over fewer at the ends."""
+    """Return the centred mean over `count` samples along axis 0, over fewer at the ends."""
     half = max(count, 1) // 2
     total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
     index = np.arange(len(values))
@@ -50,7 +49,7 @@ def running_mean(values: FloatArray, count: int) -> FloatArray:
 
 
 def window_length(seconds: float, fps: float, count: int) -> int:
-    """Frames in a window of the paper's duration at this frame rate, at most what there is."""
+    """Return the frames in a window of this duration, at least 2 and at most `count`."""
     return int(min(max(round(seconds * fps), 2), count))
 
 
@@ -59,8 +58,9 @@ def overlap_add(
 ) -> FloatArray:
     """Combine the channels of values (T,C) into (T,), in Hann windows that overlap by half.
 
-    `combine` gets a window (L,C), with zeros beyond both ends of the signal, and which of its frames are
-    inside. Windows extend over both ends by half, so that their weights have the same sum everywhere.
+    `combine` receives a window (L,C), padded with zeros outside the signal, and which of its frames are
+    inside. The first and last windows extend beyond the signal by half, so that the sum of the weights is
+    constant.
     """
     length -= length % 2 if length > 2 else 0
     hop = max(length // 2, 1)
@@ -76,15 +76,15 @@ def overlap_add(
     return ratio(out[kept], weight[kept])
 
 
-def upright(wave: FloatArray, values: FloatArray, fps: float) -> FloatArray:
-    """Turn a wave of unknown sign so that more blood is up.
+def orient_pulse(wave: FloatArray, values: FloatArray, fps: float) -> FloatArray:
+    """Choose the sign of a waveform so that it rises with blood volume.
 
-    Blood absorbs green more than red, so R/R̄ − G/Ḡ rises with it, while changes of light cancel.
+    Blood absorbs more green than red, so R/R̄ − G/Ḡ rises with blood volume, while changes of light cancel.
     """
     relative = filters.pulse_band(normalised(values), fps)
     return -wave if float(wave @ (relative[:, 0] - relative[:, 1])) < 0 else wave
 
 
 def ratio(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a / b, and 0 where b is 0."""
+    """Return a / b, and 0 where b is not positive."""
     return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=np.asarray(b) > 0)

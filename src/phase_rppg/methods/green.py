@@ -1,4 +1,4 @@
-"""GREEN: the green channel alone, where blood absorbs most."""
+"""GREEN: the green channel, in which blood absorbs most light."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ INPUT = "trace"
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """The relative change of green within the pulse band, turned so that more blood is up."""
-    green = common.normalised(common.colours(trace))[:, 1]
-    return common.wave_on_clock_of(trace, -filters.pulse_band(green, trace.fps))
+    """Return the negative relative change of green within the pulse band."""
+    green = common.normalised(common.checked_colours(trace))[:, 1]
+    return common.waveform_like(trace, -filters.pulse_band(green, trace.fps))

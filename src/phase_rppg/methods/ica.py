@@ -1,4 +1,4 @@
-"""ICA: three independent sources behind three channels; one of them is the pulse."""
+"""ICA: separates three channels into three independent sources, one of which is the pulse."""
 
 from __future__ import annotations
 
@@ -6,40 +6,65 @@ import numpy as np
 
 from ..signal import filters
 from ..types import FloatArray, RgbTrace, Waveform
-from . import common, sources
+from . import common, source_selection
 
 NAME = "ica"
 CITATION = (
     "M.-Z. Poh, D. J. McDuff, R. W. Picard, "
-    '"Advancements in noncontact, multiparameter physiological measurements using a webcam", '
-    "IEEE Trans. Biomed. Eng. 58(1), 2011; sources by JADE: J.-F. Cardoso, A. Souloumiac, "
+    '"Non-contact, automated cardiac pulse measurements using video imaging and blind source separation", '
+    "Optics Express 18(10), 2010; sources by JADE: J.-F. Cardoso, A. Souloumiac, "
     '"Blind beamforming for non-Gaussian signals", IEE Proc. F 140(6), 1993'
 )
 INPUT = "trace"
+DETREND = 100.0  # λ of the smoothness priors at 30 fps, a high-pass at 0.5 Hz
 _SWEEPS = 50
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """Band-passed, standardised channels → JADE → the source with the clearest line."""
-    values = common.colours(trace)
-    relative = filters.pulse_band(common.normalised(values), trace.fps)
-    wave = sources.clearest(jade(relative), trace.fps, trace.valid)
-    return common.wave_on_clock_of(trace, common.upright(wave, values, trace.fps))
+    """Return the source with the highest SNR that JADE finds in the detrended, standardised channels."""
+    values = common.checked_colours(trace)
+    sources = filters.pulse_band(jade(standardised(values, trace.fps)), trace.fps)
+    wave = source_selection.highest_snr_source(sources, trace.fps, trace.valid)
+    return common.waveform_like(trace, common.orient_pulse(wave, values, trace.fps))
 
 
-def jade(values: FloatArray) -> FloatArray:
-    """Independent sources (T,n) of mixtures (T,n): whiten, then diagonalise all fourth-order cumulants
-    together.
+def standardised(values: FloatArray, fps: float) -> FloatArray:
+    """Return channels (T,3) without their trend, with zero mean and unit variance; constant ones give 0."""
+    smooth = filters.detrend(values, DETREND * (fps / 30) ** 2)
+    spread = smooth.std(0)
+    known = spread > 1e-12 * np.abs(values).max()
+    return (smooth - smooth.mean(0)) * known / np.where(known, spread, 1.0)
+
+
+def jade(values: FloatArray, *, eigenmatrices: int | None = None, least_angle: float = 1e-8) -> FloatArray:
+    """Return the independent sources (T,n) of mixtures (T,n).
+
+    JADE whitens the mixtures and jointly diagonalises their fourth-order cumulants: all of them, or the given
+    number of most significant eigenmatrices. Rotations below `least_angle` end it.
     """
     x = values - values.mean(0)
     power, axes = np.linalg.eigh(x.T @ x / len(x))
     scale = np.where(power > 1e-12 * max(float(power.max()), 1e-300), power, np.inf)
     white = x @ axes / np.sqrt(scale)  # (T,n)
-    return white @ _joint_diagonaliser(_cumulants(white))
+    matrices = _cumulants(white) if eigenmatrices is None else _eigenmatrices(white, eigenmatrices)
+    return white @ _joint_diagonaliser(matrices, least_angle)
+
+
+def _eigenmatrices(white: FloatArray, count: int) -> FloatArray:
+    """Return the most significant eigenmatrices (count,n,n) of the cumulants, times their eigenvalues."""
+    frames, n = white.shape
+    pairs = (white[:, :, None] * white[:, None, :]).reshape(frames, n * n)  # (T,n²)
+    identity = np.eye(n)
+    tensor = pairs.T @ pairs / frames
+    tensor -= np.outer(identity.ravel(), identity.ravel()) + np.eye(n * n)
+    tensor -= np.einsum("il,jk->ijkl", identity, identity).reshape(n * n, n * n)
+    power, vectors = np.linalg.eigh(tensor)
+    largest = np.argsort(-np.abs(power))[:count]
+    return (vectors[:, largest] * power[largest]).T.reshape(count, n, n)
 
 
 def _cumulants(white: FloatArray) -> FloatArray:
-    """(n(n+1)/2,n,n) cumulant matrices of white signals, those of mixed indices weighted by √2."""
+    """Return the cumulant matrices (n(n+1)/2,n,n) of white signals, weighted by √2 for mixed indices."""
     count, n = white.shape
     identity = np.eye(n)
     found = []
@@ -53,8 +78,8 @@ def _cumulants(white: FloatArray) -> FloatArray:
     return np.array(found)
 
 
-def _joint_diagonaliser(matrices: FloatArray) -> FloatArray:
-    """The rotation that makes all matrices as diagonal as possible, by Jacobi angles."""
+def _joint_diagonaliser(matrices: FloatArray, least_angle: float) -> FloatArray:
+    """Return the rotation that jointly diagonalises the matrices, by Jacobi angles."""
     n = matrices.shape[1]
     rotation = np.eye(n)
     for _ in range(_SWEEPS):
@@ -72,6 +97,6 @@ def _joint_diagonaliser(matrices: FloatArray) -> FloatArray:
                 rotation[:, pair] = rotation[:, pair] @ turn
                 matrices[:, pair] = np.einsum("ab,kbn->kan", turn.T, matrices[:, pair])
                 matrices[:, :, pair] = matrices[:, :, pair] @ turn
-        if largest < 1e-8:
+        if largest < least_angle:
             break
     return rotation

@@ -1,4 +1,4 @@
-"""LGI: remove the direction in which light and motion move the colour, and look at green in what is left."""
+"""LGI: projects out the colour direction of light and motion, and returns the remaining green."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ INPUT = "trace"
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """Green of (I − u·uᵀ)·C, where u is the first left singular vector of the colours C (3,T)."""
-    values = common.colours(trace)
+    """Return the green channel of (I − u·uᵀ)·C for the colours C (3,T).
+
+    The vector u is the first left singular vector of C.
+    """
+    values = common.checked_colours(trace)
     _, axes = np.linalg.eigh(values.T @ values)
     direction = axes[:, -1]  # the first left singular vector of valuesᵀ
     rest = values - np.outer(values @ direction, direction)
-    return common.wave_on_clock_of(trace, -filters.pulse_band(rest[:, 1], trace.fps))
+    return common.waveform_like(trace, -filters.pulse_band(rest[:, 1], trace.fps))

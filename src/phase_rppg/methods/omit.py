@@ -1,4 +1,4 @@
-"""OMIT: an orthogonal basis of the colours by QR; what is orthogonal to its first axis carries the pulse."""
+"""OMIT: projects out the first axis of a QR decomposition of the colours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ INPUT = "trace"
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """Green of (I − q·qᵀ)·C, where q is the first column of Q in the QR decomposition of the colours C
-    (3,T).
+    """Return the green channel of (I − q·qᵀ)·C for the colours C (3,T).
+
+    The vector q is the first column of Q in the QR decomposition of C.
     """
-    values = common.colours(trace)
+    values = common.checked_colours(trace)
     q, _ = np.linalg.qr(values.T)  # Q (3,3)
     direction = q[:, 0]
     rest = values - np.outer(values @ direction, direction)
-    return common.wave_on_clock_of(trace, -filters.pulse_band(rest[:, 1], trace.fps))
+    return common.waveform_like(trace, -filters.pulse_band(rest[:, 1], trace.fps))

@@ -1,4 +1,4 @@
-"""PBV: the combination of channels whose changes point along the signature of blood volume."""
+"""PBV: the combination of channels that matches the colour signature of blood volume."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ CITATION = (
 )
 INPUT = "trace"
 WINDOW_S = 6.4
-SIGNATURE = np.array([0.33, 0.77, 0.53])  # relative pulsation of R, G, B in the paper's light
+SIGNATURE = np.array([0.33, 0.77, 0.53])  # relative pulse amplitude of R, G, B under the light of the paper
 _RIDGE = 1e-6
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """S = W·C_n with W = k·P_bv·Q⁻¹, Q = C_n·C_nᵀ, |W| = 1, in Hann windows that overlap by half."""
-    values = common.colours(trace)
+    """Return S = W·C_n with W = k·P_bv·Q⁻¹, Q = C_n·C_nᵀ, |W| = 1, in Hann windows that overlap by half."""
+    values = common.checked_colours(trace)
     length = common.window_length(WINDOW_S, trace.fps, len(values))
     relative = filters.pulse_band(common.normalised(values), trace.fps)
-    return common.wave_on_clock_of(trace, -common.overlap_add(relative, length, _combine))
+    return common.waveform_like(trace, -common.overlap_add(relative, length, _combine))
 
 
 def _combine(changes: FloatArray, _inside: BoolArray) -> FloatArray:
-    """W·C_n of one window (L,3)."""
+    """Return W·C_n of one window (L,3)."""
     return changes @ _weights(changes)
 
 
 def _weights(changes: np.ndarray) -> np.ndarray:
-    """W (3,) of one window of relative changes (L,3)."""
+    """Return W (3,) of one window of relative changes (L,3)."""
     q = changes.T @ changes
     scale = float(np.trace(q))
     if scale <= 0:

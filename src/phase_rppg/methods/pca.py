@@ -1,4 +1,4 @@
-"""PCA: the principal component of the colours that beats most clearly."""
+"""PCA: the principal component of the colours with the highest signal-to-noise ratio."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ..signal import filters
 from ..types import RgbTrace, Waveform
-from . import common, sources
+from . import common, source_selection
 
 NAME = "pca"
 CITATION = (
@@ -18,12 +18,10 @@ INPUT = "trace"
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """Principal components of the band-passed relative colours; the one with the clearest line is the
-    pulse.
-    """
-    values = common.colours(trace)
+    """Return the principal component of the normalised, band-passed colours with the highest SNR."""
+    values = common.checked_colours(trace)
     relative = filters.pulse_band(common.normalised(values), trace.fps)
     relative = relative - relative.mean(0)
     _, axes = np.linalg.eigh(relative.T @ relative)
-    wave = sources.clearest(relative @ axes, trace.fps, trace.valid)
-    return common.wave_on_clock_of(trace, common.upright(wave, values, trace.fps))
+    wave = source_selection.highest_snr_source(relative @ axes, trace.fps, trace.valid)
+    return common.waveform_like(trace, common.orient_pulse(wave, values, trace.fps))

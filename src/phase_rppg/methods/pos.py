@@ -1,4 +1,4 @@
-"""POS: project onto the plane orthogonal to the skin tone, and tune within it."""
+"""POS: projects colours onto the plane orthogonal to the skin tone and combines both axes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ PROJECTION = np.array([[0.0, 1.0, -1.0], [-2.0, 1.0, 1.0]])
 
 
 def extract(trace: RgbTrace) -> Waveform:
-    """Algorithm 1 of the paper, with every window of 1.6 s overlapped and added, turned so that more blood
-    is up.
+    """Return the overlap-add of Algorithm 1 of the paper over all windows of 1.6 s, with inverted sign.
 
-    Within a window h = S₁ + σ(S₁)/σ(S₂)·S₂ with S = P·C/μ(C) is one weight vector a applied to the colours,
-    and its mean is zero because the rows of P sum to zero. So the overlap-add is each colour times the sum
-    of the weights of the windows that hold it, and the cost does not depend on the window's length.
+    Within a window, h = S₁ + σ(S₁)/σ(S₂)·S₂ with S = P·C/μ(C) is the product of one weight vector a and the
+    colours. Its mean is zero because the rows of P sum to zero. The overlap-add is therefore each colour
+    times the summed weights of its windows, and the cost does not depend on the window length.
     """
-    values = common.colours(trace)  # (T,3)
+    values = common.checked_colours(trace)  # (T,3)
     length = common.window_length(WINDOW_S, trace.fps, len(values))
     weights = _window_weights(values, length)  # (W,3)
     padded = np.concatenate([np.zeros((1, 3)), np.cumsum(weights, 0)])
@@ -33,12 +32,12 @@ def extract(trace: RgbTrace) -> Waveform:
     last = np.minimum(frame + 1, len(weights))
     first = np.clip(frame - length + 1, 0, len(weights))
     summed = padded[last] - padded[first]  # (T,3)
-    # Windows at frame t share the mean Σ a·μ = 0, so removing a constant colour first only saves rounding.
-    return common.wave_on_clock_of(trace, -np.einsum("tc,tc->t", values, summed))
+    # The mean a·μ of each window is 0, so no mean has to be subtracted.
+    return common.waveform_like(trace, -np.einsum("tc,tc->t", values, summed))
 
 
 def _window_weights(values: FloatArray, length: int) -> FloatArray:
-    """(W,3) the vector a of each window: a·C = S₁ + σ(S₁)/σ(S₂)·S₂."""
+    """Return the vector a (W,3) of each window: a·C = S₁ + σ(S₁)/σ(S₂)·S₂."""
     centre = values.mean(0)
     x = values - centre
     products = x[:, :, None] * x[:, None, :]  # (T,3,3)

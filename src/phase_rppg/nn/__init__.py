@@ -1,6 +1,6 @@
-"""The networks: PHASE-Net, its parts, and the published ones it is compared with.
+"""Neural networks: PHASE-Net, its blocks, and published networks for comparison.
 
-One file per network, found by its NAME. Needs the extra `train` (torch); measuring a video does not.
+Each network is one file, found by its NAME. Needs the extra `train` (torch); measuring does not.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["build", "names"]
 
 
 def names() -> list[str]:
-    """The registered networks."""
+    """Return the names of the registered networks."""
     return registry.names("nn")
 
 
 def build(name: str, **overrides: Any) -> nn.Module:
-    """Build a network: pixels (B,T,H,W,3) in 0–255 go in, an `Output` with `.wave` (B,T) comes out."""
+    """Build a network; it maps pixels (B,T,H,W,3) in 0–255 to an `Output` with `.wave` (B,T)."""
     try:
         module = registry.load("nn", name)
     except ModuleNotFoundError as error:

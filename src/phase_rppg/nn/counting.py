@@ -1,9 +1,9 @@
 """Count parameters and multiply-accumulates (MACs) exactly, for any network.
 
-The count watches what torch really computes: every convolution and matrix product, each as the number of
-its multiply-accumulates (windows over padding count in full, as is usual). Weight-normed layers and matrix
-products outside of layers, which popular counters skip, are seen. Element-wise work (activations,
-normalisation, gates) is not a MAC and is not counted. Shapes are enough, so nothing is computed.
+A dispatch hook counts every convolution and matrix product that torch runs. Padding counts in full, as is
+usual. Weight-normed layers and matrix products outside of layers, which popular counters miss, are included.
+Element-wise operations (activations, normalisation, gates) are not MACs. The count runs on the device "meta",
+which only propagates shapes.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _aten = torch.ops.aten
 
 
 def parameters(network: nn.Module) -> int:
-    """Numbers that training changes; shared ones count once."""
+    """Return the number of trainable parameters; shared ones count once."""
     return sum(p.numel() for p in network.parameters() if p.requires_grad)
 
 
 def clip_macs(network: nn.Module, frames: int, size: int) -> int:
-    """MACs of one clip (1,frames,size,size,3)."""
+    """Return the MACs of one clip (1,frames,size,size,3)."""
     return macs(network, torch.zeros(1, frames, size, size, 3, device="meta"))
 
 
 def step_macs(network: nn.Module, size: int) -> int:
-    """MACs of one more frame in a stream; for networks with `initial_state` and `step`."""
+    """Return the MACs of one frame of a stream, for networks with `initial_state` and `step`."""
     network = copy.deepcopy(network).to("meta").eval()
     frame = torch.zeros(1, 1, size, size, 3, device="meta")
     with torch.no_grad(), _Counter() as counter:
@@ -40,11 +40,34 @@ def step_macs(network: nn.Module, size: int) -> int:
 
 
 def macs(network: nn.Module, *inputs: Tensor) -> int:
-    """MACs of one evaluation with inputs of these shapes."""
+    """Return the MACs of one forward pass with inputs of these shapes."""
     network = copy.deepcopy(network).to("meta").eval()
     with torch.no_grad(), _Counter() as counter:
         network(*(tensor.to("meta") for tensor in inputs))
     return counter.total
+
+
+def training_bytes(network: nn.Module, batch: int, frames: int, size: int) -> int:
+    """Return the memory of a training step: activations, clips, weights, gradients and Adam's moments.
+
+    Activations are the tensors that a forward pass saves for the backward pass. The workspace of a GPU's
+    kernels comes on top.
+    """
+    network = copy.deepcopy(network).to("meta").train()
+    saved: dict[int, torch.UntypedStorage] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        saved[storage._cdata] = storage  # holding it keeps its number unique
+        return tensor
+
+    pixels = torch.zeros(batch, frames, size, size, 3, device="meta", dtype=torch.uint8)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        network(pixels)
+    own = {p.untyped_storage()._cdata for p in network.parameters()}
+    activations = sum(storage.nbytes() for key, storage in saved.items() if key not in own)
+    weights = sum(p.numel() * p.element_size() for p in network.parameters())
+    return activations + pixels.numel() + 4 * weights
 
 
 class _Counter(TorchDispatchMode):
@@ -70,7 +93,7 @@ def _convolution(args: tuple[Any, ...], out: Tensor) -> int:
 
 
 def _product(left: int) -> Callable[[tuple[Any, ...], Tensor], int]:
-    """out[…] sums over the last axis of the argument number `left`."""
+    """Return the rule of a product that sums over the last axis of argument number `left`."""
     return lambda args, out: int(out.numel() * args[left].shape[-1])
 
 

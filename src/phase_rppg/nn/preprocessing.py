@@ -1,13 +1,17 @@
-"""What the published networks do to the pixels before their first layer.
+"""The normalisation of pixels in the published networks, and checks of their input.
 
-The two recipes of the field (named as in the rPPG-Toolbox): *DiffNormalized*, the relative change between
-neighbouring frames, and *Standardized*, zero mean and unit spread. Both use statistics of the whole clip that
-the network is given, one clip at a time, which alone makes these networks non-causal.
+The names are those of the rPPG-Toolbox: *DiffNormalized* is the relative change between consecutive frames,
+*Standardized* has zero mean and unit variance. Both use statistics of the whole clip, so these networks are
+not causal. Within `part_of` they use those of the whole video, as rPPG-Toolbox does when it tests.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,8 +22,31 @@ from ..errors import ArgumentError, UnknownNameError
 TINY = 1e-7
 
 
+@dataclass(frozen=True)
+class VideoStatistics:
+    """What normalises every clip of a video alike."""
+
+    mean: float
+    spread: float  # standard deviation of the pixels
+    change_spread: float  # of the relative changes between consecutive frames
+    following: Tensor | None = None  # (B,1,H,W,3) the frame after the clip; None at the end of the video
+
+
+_video: ContextVar[VideoStatistics | None] = ContextVar("video", default=None)
+
+
+@contextlib.contextmanager
+def part_of(video: VideoStatistics) -> Iterator[None]:
+    """Normalise clips with the statistics of the video that they are a part of."""
+    token = _video.set(video)
+    try:
+        yield
+    finally:
+        _video.reset(token)
+
+
 def options_of(network: type, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The options to build a network with; lists become tuples, an unknown name is refused."""
+    """Return the options of a network; lists become tuples, an unknown name is refused."""
     known = list(inspect.signature(network).parameters)
     for option in given:
         if option not in known:
@@ -28,7 +55,7 @@ def options_of(network: type, name: str, given: dict[str, Any]) -> dict[str, Any
 
 
 def legal_size(size: int, *, at_least: int, multiple: int = 1) -> int:
-    """The size, if the network can be built for it."""
+    """Return the size if the network can be built for it, or raise."""
     if not isinstance(size, int) or size < at_least or size % multiple:
         steps = f", in steps of {multiple}" if multiple > 1 else ""
         raise ArgumentError("size", size, f"at least {at_least} pixels{steps}")
@@ -36,7 +63,7 @@ def legal_size(size: int, *, at_least: int, multiple: int = 1) -> int:
 
 
 def frames_of(pixels: Tensor, *, size: int, min_frames: int = 2, frames_multiple: int = 1) -> Tensor:
-    """Pixels (B,T,H,W,3) as float frames (B,T,3,H,W), or an error that says which clips are accepted."""
+    """Return pixels (B,T,H,W,3) as float frames (B,T,3,H,W); raise if the clip is not accepted."""
     if not isinstance(pixels, Tensor):
         raise ArgumentError("pixels", type(pixels).__name__, "a torch tensor (B,T,H,W,3)")
     shape = tuple(pixels.shape)
@@ -56,19 +83,37 @@ def frames_of(pixels: Tensor, *, size: int, min_frames: int = 2, frames_multiple
 
 
 def difference(frames: Tensor) -> Tensor:
-    """DiffNormalized: (x[t+1] − x[t]) / (x[t+1] + x[t]), over the clip's spread; the last frame is zero."""
+    """Return (x[t+1] − x[t]) / (x[t+1] + x[t]), divided by its standard deviation; the last frame is zero."""
+    video = _video.get()
+    last = torch.zeros_like(frames[:, :1])
+    if video is not None and video.following is not None:
+        last = relative_change(torch.cat([frames[:, -1:], video.following.movedim(-1, 2).to(frames)], 1))
+    change = torch.cat([relative_change(frames), last], 1)  # (B,T,3,H,W)
+    if video is not None:
+        return change / max(video.change_spread, TINY)
+    spread = change[:, :-1].std((1, 2, 3, 4), correction=0, keepdim=True)
+    return change / spread.clamp_min(TINY)
+
+
+def relative_change(frames: Tensor) -> Tensor:
+    """Return (x[t+1] − x[t]) / (x[t+1] + x[t]) of frames (B,T,…) as (B,T−1,…)."""
     later, earlier = frames[:, 1:], frames[:, :-1]
-    change = (later - earlier) / (later + earlier + TINY)
-    spread = change.std((1, 2, 3, 4), correction=0, keepdim=True)
-    change = change / spread.clamp_min(TINY)
-    return torch.cat([change, torch.zeros_like(frames[:, :1])], dim=1)  # (B,T,3,H,W)
+    return (later - earlier) / (later + earlier + TINY)
 
 
 def standardise(frames: Tensor) -> Tensor:
-    """Standardized: the clip minus its mean, over its spread."""
+    """Return the clip minus its mean, divided by its standard deviation."""
+    video = _video.get()
+    if video is not None:
+        return (frames - video.mean) / max(video.spread, TINY)
     mean = frames.mean((1, 2, 3, 4), keepdim=True)
     spread = frames.std((1, 2, 3, 4), correction=0, keepdim=True)
     return (frames - mean) / spread.clamp_min(TINY)
+
+
+def centred(frames: Tensor) -> Tensor:
+    """Return pixel values 0–255 as −1 … 1."""
+    return (frames - 127.5) / 128
 
 
 def channels_first(frames: Tensor) -> Tensor:

@@ -1,166 +1,171 @@
-"""Read the weights that others published: state dicts of the rPPG-Toolbox, renamed to our layers.
+"""Convert published state dicts, mostly of the rPPG-Toolbox, to the layer names of this package.
 
-Files are opened with torch's safe loader (tensors only, no code). Every name and shape must fit: what is
-missing, unexpected or mis-shaped is refused by its published name. `docs/import-weights.md` shows the
-mapping.
+Files are opened with torch's safe loader (tensors only, no code). Tensors that are missing, unexpected or of
+another shape are refused by their published names. `docs/import-weights.md` shows the mapping.
 """
 
 from __future__ import annotations
 
-import pickle
+import functools
+import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import UnknownNameError, WeightsError
-from . import build, weights
+from .. import guarded, limits, registry
+from ..errors import InputError, UnknownNameError, WeightsError
+from ..fileio import check_regular
+from . import build
+from .published_layout import PublishedLayout
+from .state_dict import check_tensors, join_names
 
-MAX_BYTES = 256 * 2**20  # the largest published file has 30 MB
-WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys under which people nest a state dict
-
-
-@dataclass(frozen=True)
-class Source:
-    """How one published network is laid out: our prefix → its prefix, and what its wave was trained to be."""
-
-    prefixes: Mapping[str, str]
-    target: (
-        str  # "difference": the wave's slope, to be summed up before counting beats; "wave": the wave itself
-    )
-    optional: frozenset[str] = (
-        frozenset()
-    )  # published names that some files lack; ours keeps its initial value
+_TORCH_MB = 16384  # address space of a process with torch; most of it is never used
+WRAPPERS = ("state_dict", "model_state_dict", "model")  # keys under which state dicts are often nested
 
 
-def _physnet() -> dict[str, str]:
-    names = {f"blocks.{index}": f"ConvBlock{index + 1}" for index in range(9)}
-    return names | {"rise.0": "upsample", "rise.1": "upsample2", "head": "ConvBlock10"}
+def networks() -> list[str]:
+    """Return the names of the networks whose published files can be imported."""
+    return [name for name in registry.names("nn") if hasattr(registry.load("nn", name), "PUBLISHED_LAYOUT")]
 
 
-def _factorizephys() -> dict[str, str]:
-    body, head = "rppg_feature_extractor.FeatureExtractor", "rppg_head"
-    names = {f"body.{index}.conv": f"{body}.{index}.conv_block_3d.0" for index in (0, 1, 2, 4, 5, 6)}
-    names |= {f"body.{index + 8}.conv": f"{head}.conv_block.{index}.conv_block_3d.0" for index in range(3)}
-    names |= {f"head.{index}.conv": f"{head}.final_layer.{index}.conv_block_3d.0" for index in range(2)}
-    return names | {
-        "head.2": f"{head}.final_layer.2",
-        "factorisation.before": f"{head}.fsam.pre_conv_block.0",
-        "factorisation.between": f"{head}.fsam.post_conv_block.0.conv",
-        "factorisation.after": f"{head}.fsam.post_conv_block.1",
-        "offset": f"{head}.bias1",
-    }
+def layout_of(network: str) -> PublishedLayout:
+    """Return the published layout of a network."""
+    if network not in networks():
+        raise UnknownNameError("network with published weights", network, networks())
+    found: PublishedLayout = registry.load("nn", network).PUBLISHED_LAYOUT
+    return found
 
 
-def _physmamba() -> dict[str, str]:
-    names = {f"stem.{index}": f"ConvBlock{index + 1}" for index in range(3)}
-    names |= {
-        "to_slow": "ConvBlock4",
-        "to_fast": "ConvBlock5",
-        "fast_end": "ConvBlock6",
-        "head": "ConvBlockLast",
-    }
-    for ours, theirs in (
-        ("slow_rise", "upsample1"),
-        ("rise", "upsample2"),
-    ):  # theirs begin with the upsampling
-        names |= {f"{ours}.0": f"{theirs}.1", f"{ours}.1": f"{theirs}.2"}
-    for index in range(2):
-        names[f"sides.{index}"] = f"fuse_{index + 1}.conv"
-    for stream, first in (("slow", 1), ("fast", 4)):
-        for index in range(3):
-            ours, theirs = f"{stream}.{index}", f"Block{first + index}"
-            names |= {f"{ours}.{part}": f"{theirs}.{part}" for part in (0, 1)}
-            names |= {f"{ours}.3.before": f"{theirs}.3.norm1", f"{ours}.3.after": f"{theirs}.3.norm2"}
-            names |= {f"{ours}.4.down": f"{theirs}.4.fc.0", f"{ours}.4.up": f"{theirs}.4.fc.2"}
-            names |= {f"{ours}.3.mamba.enter": f"{theirs}.3.mamba.in_proj"}
-            names |= {f"{ours}.3.mamba.leave": f"{theirs}.3.mamba.out_proj"}
-            for way, end in (("forwards", ""), ("backwards", "_b")):
-                sweep, mamba = f"{ours}.3.mamba.{way}", f"{theirs}.3.mamba"
-                names |= {f"{sweep}.conv": f"{mamba}.conv1d{end}", f"{sweep}.select": f"{mamba}.x_proj{end}"}
-                names |= {f"{sweep}.step": f"{mamba}.dt_proj{end}", f"{sweep}.skip": f"{mamba}.D{end}"}
-                names[f"{sweep}.log_decay"] = f"{mamba}.A{end}_log"
-    return names
-
-
-SOURCES: dict[str, Source] = {
-    "physnet": Source(_physnet(), target="difference"),
-    # On a GPU the release never registers its one offset, so files trained there lack it; it begins at 1.
-    "factorizephys": Source(_factorizephys(), target="wave", optional=frozenset({"rppg_head.bias1"})),
-    "physmamba": Source(_physmamba(), target="difference"),
-}
-
-
+@functools.cache
 def published_names(network: str) -> dict[str, str]:
-    """Published name → our name, for every tensor of the network."""
-    prefixes = _source(network).prefixes
+    """Return published name → our name for every tensor of the network."""
+    layers = layout_of(network).names
     names = {}
     for ours in build(network).state_dict():
-        prefix = next(
-            p for p in sorted(prefixes, key=len, reverse=True) if ours == p or ours.startswith(f"{p}.")
+        layer = next(
+            p for p in sorted(layers, key=len, reverse=True) if ours == p or ours.startswith(f"{p}.")
         )
-        names[prefixes[prefix] + ours[len(prefix) :]] = ours
+        names[layers[layer] + ours[len(layer) :]] = ours
     return names
 
 
-def convert(state: Mapping[str, Tensor], network: str, path: str | Path = "state dict") -> dict[str, Tensor]:
-    """A published state dict as ours; `path` is only named in errors."""
-    source, names, ours = _source(network), published_names(network), build(network).state_dict()
-    given = {
-        name.removeprefix("module."): tensor for name, tensor in state.items()
-    }  # as DataParallel saves it
+def published_size(state: Mapping[str, Tensor], network: str) -> int | None:
+    """Return the size in pixels that a state dict is made for; None if it fits any size."""
+    layout = layout_of(network)
+    tensor = _plain_names(state).get(layout.sized)
+    if tensor is None:
+        return None
+    ours = published_names(network)[layout.sized]
+    shapes = {size: build(network, size=size).state_dict()[ours].shape for size in layout.sizes}
+    return next((size for size, shape in shapes.items() if shape == tensor.shape), None)
+
+
+def convert(
+    state: Mapping[str, Tensor], network: str, path: str | Path = "state dict", size: int | None = None
+) -> dict[str, Tensor]:
+    """Return a published state dict with our names; `path` is used in error messages only.
+
+    `size` is needed if the shapes depend on it, by default the one that `published_size` finds.
+    """
+    layout, names = layout_of(network), published_names(network)
+    size = size or published_size(state, network)
+    ours = build(network, **({} if size is None else {"size": size})).state_dict()
+    given = {k: v for k, v in _plain_names(state).items() if not any(fnmatch(k, p) for p in layout.ignored)}
     wanted = {theirs: ours[mine] for theirs, mine in names.items()}
-    # Old torch did not save the counters of batch norms; they only count.
-    free = {name for name in wanted if name in source.optional or name.endswith("num_batches_tracked")}
-    weights.check(given, {k: v for k, v in wanted.items() if k in given or k not in free}, path, network)
+    # Old versions of torch did not save the batch counters of BatchNorm, which inference does not need.
+    free = {name for name in wanted if name in layout.optional or name.endswith("num_batches_tracked")}
+    check_tensors(given, {k: v for k, v in wanted.items() if k in given or k not in free}, path, network)
     return ours | {names[name]: tensor.to(wanted[name].dtype).clone() for name, tensor in given.items()}
 
 
-def guess(state: Mapping[str, Tensor], path: str | Path = "state dict") -> str:
-    """Which network a published state dict belongs to, by its names."""
-    given = {name.removeprefix("module.") for name in state}
-    shares = {name: len(given & published_names(name).keys()) / max(len(given), 1) for name in SOURCES}
-    best = max(shares, key=lambda name: shares[name])
-    if shares[best] < 0.5:
+def recognise(state: Mapping[str, Tensor], path: str | Path = "state dict") -> str:
+    """Return the network whose published names match a state dict best.
+
+    DeepPhys and TS-CAN have the same tensors; then a word in the file name decides.
+    """
+    given = _plain_names(state).keys()
+    shares = {name: len(given & published_names(name).keys()) / max(len(given), 1) for name in networks()}
+    best = [name for name, share in shares.items() if share == max(shares.values())]
+    if shares[best[0]] < 0.5:
         raise WeightsError(
-            path, f"not a published state dict of {', '.join(SOURCES)}; name the network if it is"
+            path, f"not a published state dict of {', '.join(shares)}; name the network if it is"
         )
-    return best
+    if len(best) > 1:
+        file = Path(path).name.lower()
+        named = [name for name in best if any(word in file for word in layout_of(name).file_words)]
+        if len(named) != 1:
+            raise WeightsError(path, f"fits {' and '.join(best)}; state the network with --network")
+        best = named
+    return best[0]
+
+
+def _plain_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors without the prefix of DataParallel."""
+    return {name.removeprefix("module."): tensor for name, tensor in state.items()}
 
 
 def read_published(path: str | Path) -> dict[str, Tensor]:
-    """The state dict of a `.pth` file: tensors only; a file that carries code is refused."""
+    """Read the state dict of a `.pth` file; a file that contains more than tensors is refused."""
     file = Path(path)
-    if not file.is_file():
+    if not file.exists():
         raise WeightsError(path, "no such file")
-    if file.stat().st_size > MAX_BYTES:
-        raise WeightsError(path, f"larger than {MAX_BYTES // 2**20} MB, which no published file is")
+    _check_size(file)
     try:
-        loaded: Any = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise WeightsError(
-            path, "holds more than tensors (code or whole objects); save its state_dict()"
-        ) from error
-    except (RuntimeError, EOFError, OSError, KeyError, ValueError, AttributeError, IndexError) as error:
+        answer = guarded.call(_read_tensors, str(file.resolve()), memory_mb=_TORCH_MB)
+    except guarded.GuardError as error:
+        raise WeightsError(path, str(error)) from error
+    except guarded.ParserError as error:
+        if error.kind == "UnpicklingError":
+            raise WeightsError(
+                path, "contains more than tensors (code or objects); save its state_dict() instead"
+            ) from error
         raise WeightsError(path, "not a torch file, or damaged") from error
+    if "problem" in answer:
+        raise WeightsError(path, answer["problem"])
+    return {name: torch.from_numpy(np.array(values)) for name, values in answer["tensors"].items()}
+
+
+def _check_size(file: Path) -> None:
+    """Compare the size of a file, and the sum of the sizes inside it, with the limit."""
+    try:
+        size = check_regular(file).st_size
+    except InputError as error:
+        raise WeightsError(file, str(error).removeprefix(f"{file}: ")) from error
+    most_mb = limits.current().published_mb
+    if size > most_mb * 2**20:
+        raise WeightsError(file, f"larger than any published file; {limits.hint('published_mb')}")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # files of old versions of torch are not archives
+    if unpacked > most_mb * 2**20:
+        raise WeightsError(
+            file, f"larger than any published file: it unpacks to {unpacked / 2**20:.0f} MB; "
+            + limits.hint("published_mb")
+        )  # fmt: skip
+
+
+def _read_tensors(path: str) -> dict[str, Any]:
+    """Return the arrays of a state dict, or a problem; this function runs in the guarded process."""
+    loaded: Any = torch.load(path, map_location="cpu", weights_only=True)
     for wrapper in WRAPPERS:
         if isinstance(loaded, Mapping) and isinstance(loaded.get(wrapper), Mapping):
             loaded = loaded[wrapper]
     if not isinstance(loaded, Mapping) or not loaded:
-        raise WeightsError(path, "not a state dict")
+        return {"problem": "not a state dict"}
     if bad := [
         str(name)
         for name, value in loaded.items()
         if not (isinstance(name, str) and isinstance(value, Tensor))
     ]:
-        raise WeightsError(path, "not a state dict: not tensors: " + weights.listing(bad))
-    return dict(loaded)
-
-
-def _source(network: str) -> Source:
-    if network not in SOURCES:
-        raise UnknownNameError("network with published weights", network, SOURCES)
-    return SOURCES[network]
+        return {"problem": "not a state dict: not tensors: " + join_names(bad)}
+    plain = {
+        name: value.float() if value.dtype == torch.bfloat16 else value for name, value in loaded.items()
+    }
+    return {"tensors": {name: value.detach().numpy() for name, value in plain.items()}}

@@ -1,7 +1,7 @@
-"""The hemodynamics of the paper as numbers: vessel, wave, oscillator, filter, bounds, and pulses."""
+"""The hemodynamic model of the paper: vessel, wave, oscillator, FIR filter, bounds, and synthetic pulses."""
 
 from .fir import Decay, decay, fir_length, truncation_bound, truncation_error
-from .identify import Identification, identify_forced, identify_free, identify_pulse
+from .fit_oscillator import Identification, identify_forced, identify_free, identify_pulse
 from .oscillator import Oscillator, Vessel, spectral_radius
 from .pulse import Pulse, PulseConfig, pulse_wave
 

@@ -1,10 +1,10 @@
-"""From vessel to filter: the damped wave, the oscillator it leaves at one spot, and its discrete kernel.
+"""The damped oscillator of the paper: from the vessel equations to the state-space model and its kernel.
 
 The chain of the paper (section "Physics-Informed Temporal Modeling" and its derivation appendix):
 
     ρ ∂u/∂t + k u = −∂p/∂x,  Ā ∂u/∂x = −C ∂p/∂t           a segment of vessel
     ∂²p/∂t² + α ∂p/∂t = c² ∂²p/∂x²                          damped wave equation
-    z″ + α z′ + ω² z = u(t)                                 one spot of skin: damped oscillator
+    z″ + α z′ + ω² z = u(t)                                 one point of the skin: damped oscillator
     x_t = A x_{t−1} + B a_t,  z_t = C x_t                   semi-implicit Euler
     z_t = Σ g[m] a_{t−m},  g[m] = C Aᵐ B                    a causal convolution (Proposition 1)
 """
@@ -21,14 +21,14 @@ from ..types import FloatArray
 
 
 def positive(name: str, value: float, unit: str = "") -> float:
-    """Give the number back if it is finite and above zero; refuse it otherwise."""
+    """Return the number if it is finite and positive; otherwise raise an ArgumentError."""
     if not (isinstance(value, (int, float, np.number)) and math.isfinite(value) and value > 0):
         raise ArgumentError(name, value, f"a finite number > 0{' ' + unit if unit else ''}")
     return float(value)
 
 
 def signal_1d(name: str, values: FloatArray, least: int = 1) -> FloatArray:
-    """Give the signal back as float64 (T,) if it is finite and long enough; refuse it otherwise."""
+    """Return the signal as float64 (T,) if it is finite and long enough; otherwise raise an ArgumentError."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iuf" or len(array) < least:
         raise ArgumentError(
@@ -42,7 +42,7 @@ def signal_1d(name: str, values: FloatArray, least: int = 1) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Vessel:
-    """A segment of vessel, as the 1-D linearised momentum and continuity equations see it (SI units)."""
+    """A vessel segment in the linearised 1-D momentum and continuity equations (SI units)."""
 
     density: float  # ρ, kg/m³
     compliance: float  # C, m²/Pa: area gained per pressure
@@ -69,10 +69,10 @@ class Vessel:
 
 @dataclass(frozen=True, slots=True)
 class Oscillator:
-    """z″ + α z′ + ω² z = u, stepped by semi-implicit Euler: the state-space model of the paper.
+    """z″ + α z′ + ω² z = u, integrated by semi-implicit Euler: the state-space model of the paper.
 
-    Stable exactly when α > 0, ω > 0 and (ωΔt)² < 4 + 2αΔt (Jury's criterion on det A = 1/(1+αΔt) and
-    tr A); any other triple is refused.
+    It is stable if and only if α > 0, ω > 0 and (ωΔt)² < 4 + 2αΔt (Jury's criterion on det A = 1/(1+αΔt)
+    and tr A). Unstable parameters raise an ArgumentError.
     """
 
     alpha: float  # 1/s
@@ -93,7 +93,7 @@ class Oscillator:
         if not spectral_radius(self.A) < 1:
             raise ArgumentError(
                 "alpha, omega", f"{alpha:g}, {omega:g} at dt_s = {dt_s:g}: spectral radius rounds to 1",
-                "damping and stiffness that one time step can resolve",
+                "damping and stiffness that the time step resolves",
             )  # fmt: skip
 
     @property
@@ -110,12 +110,12 @@ class Oscillator:
 
     @property
     def C(self) -> FloatArray:
-        """The output vector (2,): we see the position."""
+        """The output vector (2,), which selects the position."""
         return np.array([1.0, 0.0])
 
     @property
     def damping_ratio(self) -> float:
-        """ζ = α / 2ω: below 1 it rings, above 1 it creeps."""
+        """ζ = α / 2ω: underdamped below 1, overdamped above 1."""
         return self.alpha / (2 * self.omega)
 
     @property
@@ -123,7 +123,7 @@ class Oscillator:
         return spectral_radius(self.A)
 
     def recurrence(self, force: FloatArray) -> FloatArray:
-        """Step the state-space model through `force` (T,) from rest; returns z (T,)."""
+        """Integrate the state-space model with `force` (T,) from rest, and return z (T,)."""
         drive = signal_1d("force", force)
         (a00, a01), (a10, a11) = self.A.tolist()
         b0, b1 = self.B.tolist()
@@ -138,20 +138,20 @@ class Oscillator:
         return out
 
     def kernel(self, length: int) -> FloatArray:
-        """The impulse response g[m] = C Aᵐ B for m < length (Proposition 1)."""
+        """Return the impulse response g[m] = C Aᵐ B for m < length (Proposition 1)."""
         if length < 1:
             raise ArgumentError("length", length, "at least 1 tap")
         states = np.empty((2, length))  # column m is Aᵐ B
         states[:, 0] = self.B
         power, known = self.A, 1
-        while known < length:  # A^known moves all known columns at once
+        while known < length:  # A^known advances all known columns at once
             more = min(known, length - known)
             states[:, known : known + more] = power @ states[:, :more]
             power, known = power @ power, known + more
         return self.C @ states
 
     def response(self, frequency_hz: FloatArray) -> FloatArray:
-        """The complex gain H(f) = C (I − A e^{−iθ})⁻¹ B with θ = 2πfΔt, for a Bode plot."""
+        """Return the complex gain H(f) = C (I − A e^{−iθ})⁻¹ B with θ = 2πfΔt."""
         delay = np.exp(-2j * np.pi * np.asarray(frequency_hz, dtype=np.float64) * self.dt_s)
         trace, det = float(np.trace(self.A)), 1 / (1 + self.alpha * self.dt_s)
         gain: FloatArray = self.B[0] / (1 - trace * delay + det * delay**2)
@@ -159,7 +159,7 @@ class Oscillator:
 
 
 def spectral_radius(matrix: FloatArray) -> float:
-    """The largest |eigenvalue| of a square matrix."""
+    """Return the largest |eigenvalue| of a square matrix."""
     array = np.asarray(matrix)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ArgumentError("matrix", f"shape {array.shape}", "a square matrix")
@@ -167,7 +167,7 @@ def spectral_radius(matrix: FloatArray) -> float:
 
 
 def convolve(kernel: FloatArray, force: FloatArray) -> FloatArray:
-    """The causal convolution Σ g[m] a_{t−m}, as long as the force, computed with FFTs."""
+    """Return the causal convolution Σ g[m] a_{t−m} with the length of the force, computed with FFTs."""
     taps, drive = signal_1d("kernel", kernel), signal_1d("force", force)
     size = 1 << (len(taps) + len(drive) - 1).bit_length()
     spectrum = np.fft.rfft(taps, size) * np.fft.rfft(drive, size)

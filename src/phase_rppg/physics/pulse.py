@@ -1,10 +1,10 @@
-"""A heart beats, each beat pushes, the oscillator answers: a pulse wave whose truth is known.
+"""Generate a pulse wave with known beats: each beat is a force on the damped oscillator.
 
-    rate(t) = mean · (1 + breathing + noise) + drift → beats → one push per beat → damped oscillator
+    rate(t) = mean · (1 + breathing + noise) + drift + step → beats → one force per beat → damped oscillator
             → systolic wave + reflected (dicrotic) wave
 
-The wave is built on a fine clock from before its first moment to after its last, so it starts in full
-swing and can be read at any times (`Pulse.at`), also on the irregular clock of a camera.
+The wave is computed on a fine clock that extends beyond both ends, so that it starts in its steady state and
+can be interpolated at any times (`Pulse.at`), for example at the timestamps of a camera.
 """
 
 from __future__ import annotations
@@ -19,52 +19,60 @@ from ..types import BoolArray, FloatArray
 from .oscillator import Oscillator, convolve, positive
 
 INTERNAL_FPS = 240.0
-MARGIN_S = 4.0  # built beyond both ends of what was asked for, or four beats if that is longer
-_RATE_FPS = 16.0  # the rate changes slowly: its own, coarse clock
-_REFERENCE_INTERVAL_S = 0.85  # the beat interval at which the times of one beat hold
+MARGIN_S = 4.0  # computed beyond both ends, or four beats if that is longer
+STEP_DURATION_S = 2.0
+SHORTEST_INTERVAL_S = 0.25  # refractory period: an irregular beat is not earlier than this
+_RATE_FPS = 16.0  # clock of the rate, which changes slowly
+_REFERENCE_INTERVAL_S = 0.85  # the beat interval to which the times of PulseConfig refer
 _ACCEPTED: dict[str, tuple[float, float]] = {
     "bpm": (30, 250), "rsa": (0, 0.4), "hrv_s": (0, 0.3), "drift_bpm": (0, 60), "ectopic_rate": (0, 0.5),
     "breathing_hz": (0.03, 1.5), "breathing_jitter": (0, 0.5), "breathing_strength": (0, 0.9),
     "upstroke_s": (0.05, 0.3), "damping": (0.4, 1.5), "push_s": (0.02, 0.3),
-    "dicrotic": (0, 0.9), "dicrotic_delay_s": (0.1, 0.6),
+    "dicrotic": (0, 0.9), "dicrotic_delay_s": (0.1, 0.6), "irregular": (0, 0.5), "step_factor": (0.3, 3),
+    "step_s": (0, 86_400),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PulseConfig:
-    """How a heart beats and what one beat looks like.
+    """The statistics of the beats and the shape of one beat.
 
-    The times of one beat hold at an interval of 0.85 s and scale with the square root of the interval: a
-    fast heart also pushes faster.
+    The times of one beat refer to an interval of 0.85 s and scale with the square root of the interval.
     """
 
     bpm: float = 72.0  # mean rate
     rsa: float = 0.04  # respiratory sinus arrhythmia: peak change of the rate, as a fraction of it
     hrv_s: float = 0.015  # standard deviation of the beat intervals, apart from breathing (1/f noise)
-    drift_bpm: float = 1.0  # standard deviation of the slow wander of the rate (minutes)
-    ectopic_rate: float = 0.0  # probability that a beat comes too early, followed by a pause
+    drift_bpm: float = 1.0  # standard deviation of the slow drift of the rate (minutes)
+    ectopic_rate: float = 0.0  # probability of a premature beat with a compensatory pause
     breathing_hz: float = 0.25
-    breathing_jitter: float = 0.1  # how irregular breathing is, as a fraction of its frequency
-    breathing_strength: float = 0.08  # peak change of the beats' strength by breathing, a fraction
-    upstroke_s: float = 0.14  # foot to systolic peak of one push
-    damping: float = 1.0  # ζ = α/2ω of the vessel: below 1 it rings, above 1 it creeps
-    push_s: float = 0.08  # how long the heart pushes
-    dicrotic: float = 0.35  # strength of the reflected wave, as a fraction of the push
-    dicrotic_delay_s: float = 0.27  # how late it arrives after the push
+    breathing_jitter: float = 0.1  # standard deviation of the breathing frequency, as a fraction of it
+    breathing_strength: float = 0.08  # peak change of the beat amplitude by breathing, as a fraction
+    upstroke_s: float = 0.14  # foot to systolic peak of one beat
+    damping: float = 1.0  # ζ = α/2ω of the vessel: underdamped below 1, overdamped above 1
+    push_s: float = 0.08  # duration of the force of one beat
+    dicrotic: float = 0.35  # amplitude of the reflected wave, as a fraction of the force
+    dicrotic_delay_s: float = 0.27  # delay of the reflected wave
+    irregular: float = 0.0  # independent change of each interval, as in atrial fibrillation (log, std)
+    step_factor: float = 1.0  # the mean rate is multiplied by this from `step_s` on, within STEP_DURATION_S
+    step_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name, (low, high) in _ACCEPTED.items():
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and low <= value <= high):
                 raise ArgumentError(name, value, f"{low:g} to {high:g}")
+        low, high = _ACCEPTED["bpm"]
+        if not low <= self.bpm * self.step_factor <= high:
+            raise ArgumentError("step_factor", self.step_factor, f"{low:g} to {high:g} bpm after it")
 
     @property
     def pace(self) -> float:
-        """By how much the times of one beat are stretched at the mean rate."""
+        """The factor by which the times of one beat are scaled at the mean rate."""
         return math.sqrt(60 / self.bpm / _REFERENCE_INTERVAL_S)
 
     def with_random_shape(self, rng: np.random.Generator) -> PulseConfig:
-        """The same heart in another person: upstroke, damping, reflected wave and breathing redrawn."""
+        """Return the same beats with a random shape: upstroke, damping, reflected wave and breathing."""
         return replace(
             self,
             upstroke_s=rng.uniform(0.12, 0.2),
@@ -79,18 +87,18 @@ class PulseConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pulse:
-    """A pulse wave and the truth behind it."""
+    """A pulse wave with its beats, rate and breathing."""
 
     t_s: FloatArray  # (T,)
-    values: FloatArray  # (T,) zero mean, a typical beat is 1 high, upstroke positive
-    beat_times_s: FloatArray  # (N,) when each push begins: the foot of the wave
-    bpm: FloatArray  # (T,) 60 / the beat interval in which the moment lies; its integral counts beats
-    breathing: FloatArray  # (T,) −1 … 1, inhaling is up
+    values: FloatArray  # (T,) zero mean, median beat height 1, upstroke positive
+    beat_times_s: FloatArray  # (N,) start of each beat: the foot of the wave
+    bpm: FloatArray  # (T,) 60 / current beat interval; its integral counts beats
+    breathing: FloatArray  # (T,) −1 … 1, inhaling is positive
     dense: FloatArray  # the same wave on the internal clock
     dense_start_s: float
 
     def at(self, t_s: FloatArray) -> FloatArray:
-        """The wave at any times between its start and end (and a little beyond)."""
+        """Interpolate the wave at times between its start and end, with a margin."""
         times = np.asarray(t_s, dtype=np.float64)
         grid_end_s = self.dense_start_s + (len(self.dense) - 1) / INTERNAL_FPS
         if times.size and not (times.min() >= self.dense_start_s and times.max() <= grid_end_s):
@@ -105,7 +113,7 @@ class Pulse:
 
 
 def pulse_wave(config: PulseConfig, duration_s: float, fps: float, rng: np.random.Generator) -> Pulse:
-    """Make `duration_s` seconds of pulse at `fps`; the same generator state gives the same pulse."""
+    """Generate `duration_s` seconds of a pulse at `fps`; equal generator states give equal pulses."""
     frames = round(positive("duration_s", duration_s, "s") * positive("fps", fps, "frames per second"))
     if frames < 1:
         raise ArgumentError("duration_s", f"{duration_s:g} s at {fps:g} fps", "at least one frame")
@@ -134,7 +142,7 @@ def pulse_wave(config: PulseConfig, duration_s: float, fps: float, rng: np.rando
 
 
 def _noise(rng: np.random.Generator, count: int, low_hz: float, high_hz: float, slope: float) -> FloatArray:
-    """Unit-variance noise on the rate clock with power ∝ 1/f^slope between two frequencies."""
+    """Return unit-variance noise on the rate clock with power ∝ 1/f^slope between two frequencies."""
     size = max(1 << (count - 1).bit_length(), int(_RATE_FPS / low_hz))
     frequency = np.fft.rfftfreq(size, 1 / _RATE_FPS)
     band = (frequency >= low_hz) & (frequency <= high_hz)
@@ -155,47 +163,62 @@ def _breathing(config: PulseConfig, count: int, rng: np.random.Generator) -> Flo
 def _beats(
     config: PulseConfig, clock_s: FloatArray, breathing: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
-    """Beat times over the whole clock, and which of them (True) came too early.
+    """Return the beat times over the whole clock, and which of them are premature.
 
-    Integral pulse frequency modulation: a beat falls wherever the integral of the rate passes a whole
-    number. A premature ectopic beat leaves the next beat where it was: the compensatory pause.
+    Integral pulse frequency modulation: a beat occurs when the integral of the rate passes an integer. A
+    premature ectopic beat does not move the next beat, which gives the compensatory pause.
     """
     mean_hz = config.bpm / 60
     change = config.rsa * breathing + config.hrv_s * mean_hz * _noise(rng, len(clock_s), 0.02, 0.4, 1)
     change = change + config.drift_bpm / config.bpm * _noise(rng, len(clock_s), 0.002, 0.02, 1)
     rate_hz = mean_hz * np.clip(1 + change, 0.5, 2)
+    if config.step_factor != 1:
+        x = np.clip((clock_s - config.step_s) / STEP_DURATION_S, 0, 1)
+        rate_hz *= 1 + (config.step_factor - 1) * x * x * (3 - 2 * x)
     count = np.concatenate([[0.0], np.cumsum((rate_hz[1:] + rate_hz[:-1]) / (2 * _RATE_FPS))])
     offset = rng.uniform()
-    beats_s = np.interp(np.arange(math.floor(count[-1] - offset) + 1) + offset, count, clock_s)
+    beats_s: FloatArray = np.interp(np.arange(math.floor(count[-1] - offset) + 1) + offset, count, clock_s)
+    if config.irregular > 0:
+        beats_s = _irregular(beats_s, config.irregular, rng)
 
     early = rng.uniform(size=len(beats_s)) < config.ectopic_rate
     early[:1] = early[-1:] = False
-    early[1:] &= ~early[:-1]  # two in a row would swallow the pause
+    early[1:] &= ~early[:-1]  # two in a row would have no pause
     advance = rng.uniform(0.25, 0.45, size=len(beats_s))
     interval_s = np.diff(beats_s, prepend=beats_s[0] - 1 / rate_hz[0])
     return beats_s - early * advance * interval_s, early
 
 
+def _irregular(beats_s: FloatArray, spread: float, rng: np.random.Generator) -> FloatArray:
+    """Change every interval independently; the first and the last beat keep their times."""
+    interval_s = np.diff(beats_s) * np.exp(spread * rng.standard_normal(len(beats_s) - 1))
+    interval_s = np.maximum(interval_s, SHORTEST_INTERVAL_S)
+    interval_s *= (beats_s[-1] - beats_s[0]) / interval_s.sum()
+    return np.concatenate([beats_s[:1], beats_s[0] + np.cumsum(interval_s)])
+
+
 def _strength(
     config: PulseConfig, beats_s: FloatArray, early: BoolArray, breathing: FloatArray
 ) -> FloatArray:
-    """How hard each beat pushes: breathing modulates it, and a heart fills in proportion to its pause."""
+    """Return the strength of each beat, modulated by breathing and by the filling time before it."""
     interval_s = np.diff(beats_s, prepend=2 * beats_s[0] - beats_s[1])
     previous_s = np.concatenate([interval_s[:1], interval_s[:-1]])
     after_early = np.concatenate([[False], early[:-1]])
     filling = np.where(early, (interval_s / previous_s) ** 1.5, 1.0) * np.where(after_early, 1.15, 1.0)
+    if config.irregular > 0:  # a shorter interval fills the heart less
+        filling = filling * np.clip(interval_s / np.median(interval_s), 0.3, 1.5)
     return filling * (1 - config.breathing_strength * breathing)
 
 
 def _wave(
     config: PulseConfig, beats_s: FloatArray, strength: FloatArray, start_s: float, end_s: float
 ) -> FloatArray:
-    """Push the oscillator once per beat, and once more, weaker, when the reflected wave arrives."""
+    """Return the response of the oscillator to one force per beat and one for its reflected wave."""
     samples = math.ceil((end_s - start_s) * INTERNAL_FPS) + 1
     interval_s = np.diff(beats_s, append=2 * beats_s[-1] - beats_s[-2])
     delay_s = config.dicrotic_delay_s * np.sqrt(interval_s / _REFERENCE_INTERVAL_S)
     push_s = config.push_s * config.pace
-    reflected = strength * config.dicrotic * min(config.pace, 1)  # a fast heart leaves it no room
+    reflected = strength * config.dicrotic * min(config.pace, 1)  # weaker at high rates
     force = _pushes(beats_s, strength, push_s, start_s, samples)
     force += _pushes(beats_s + delay_s, reflected, push_s, start_s, samples)
     memory = min(samples, math.ceil(-start_s * INTERNAL_FPS))
@@ -203,10 +226,10 @@ def _wave(
 
 
 def vessel_oscillator(config: PulseConfig) -> Oscillator:
-    """The oscillator whose answer to a push peaks `upstroke_s` (at this pace) after the foot."""
+    """Return the oscillator whose response peaks `upstroke_s`, scaled by `pace`, after the foot."""
     rise_s = config.pace * max(
         config.upstroke_s - config.push_s / 2, 0.02
-    )  # the middle of the push to the peak
+    )  # from the middle of the force to the peak
     zeta = config.damping
     if abs(zeta - 1) < 1e-6:
         omega = 1 / rise_s
@@ -220,7 +243,7 @@ def vessel_oscillator(config: PulseConfig) -> Oscillator:
 def _pushes(
     times_s: FloatArray, strength: FloatArray, width_s: float, start_s: float, samples: int
 ) -> FloatArray:
-    """One raised-cosine push per time, placed between samples where it belongs."""
+    """Return one raised-cosine force per time, with sub-sample positions."""
     first = np.ceil((times_s - start_s) * INTERNAL_FPS).astype(np.int64)  # (N,)
     index = first[:, None] + np.arange(math.ceil(width_s * INTERNAL_FPS))  # (N,W)
     phase = (index / INTERNAL_FPS + start_s - times_s[:, None]) / width_s
@@ -235,7 +258,7 @@ def _rate_at(t_s: FloatArray, beats_s: FloatArray) -> FloatArray:
 
 
 def _typical_height(dense: FloatArray, beats_s: FloatArray, start_s: float) -> float:
-    """Median over the beats of highest minus lowest value, so that odd beats do not set the scale."""
+    """Return the median over the beats of maximum minus minimum, which ignores irregular beats."""
     index = ((beats_s - start_s) * INTERNAL_FPS).astype(np.int64)
     settled = MARGIN_S / 2 * INTERNAL_FPS
     index = index[(index > settled) & (index < len(dense))]

@@ -1,4 +1,4 @@
-"""The generalisation theory of the paper as functions: what the bounds say for given numbers.
+"""The generalisation bounds of the paper as functions.
 
 Names and equations follow its appendix "Generalization Theory of PHASE-Net". The O(ρᴿ) of the paper is
 written out as L_ℓ Γ ρᴿ with Γ = U M / (1 − ρ), so that every term can be computed.
@@ -33,13 +33,13 @@ class RiskBound:
 
 
 def kernel_l1_bound(oscillator: Oscillator, constants: Decay | None = None) -> float:
-    """How large ‖w‖₁ can be: U / (1 − ρ) with U = ‖C‖ K ‖B‖ (Fact 2)."""
+    """Return the upper bound of ‖w‖₁: U / (1 − ρ) with U = ‖C‖ K ‖B‖ (Fact 2)."""
     pair = decay(oscillator.A) if constants is None else constants
     return float(np.linalg.norm(oscillator.C) * np.linalg.norm(oscillator.B)) * pair.K / (1 - pair.rho)
 
 
 def rademacher_bound(l1_bound: float, force_bound: float, length: int, samples: int) -> float:
-    """The paper's bound on the Rademacher complexity: L M √(2 log(2R) / n)."""
+    """Return the bound of the paper on the Rademacher complexity: L M √(2 log(2R) / n)."""
     _count("length", length)
     _count("samples", samples)
     size = positive("l1_bound", l1_bound) * positive("force_bound", force_bound)
@@ -49,9 +49,9 @@ def rademacher_bound(l1_bound: float, force_bound: float, length: int, samples: 
 def rademacher_estimate(
     windows: FloatArray, l1_bound: float, draws: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The empirical Rademacher complexity of {w : ‖w‖₁ ≤ L} on these windows (n,R), by Monte Carlo.
+    """Estimate the empirical Rademacher complexity of {w : ‖w‖₁ ≤ L} on windows (n,R) by Monte Carlo.
 
-    By duality it is (L/n) E‖Σ σᵢ φᵢ‖_∞. Returns the mean over `draws` and its standard error.
+    By duality it is (L/n) E‖Σ σᵢ φᵢ‖_∞. Return the mean over `draws` and its standard error.
     """
     phi = np.asarray(windows, dtype=np.float64)
     if phi.ndim != 2 or phi.size == 0 or not np.isfinite(phi).all():
@@ -74,9 +74,9 @@ def source_risk(
     lipschitz: float = 1.0,
     delta: float = 0.05,
 ) -> RiskBound:
-    """Bound the risk in the domain the samples came from, with probability at least 1 − δ.
+    """Bound the risk in the source domain with probability at least 1 − δ.
 
-    `lipschitz` is that of the loss, which lies in 0 … 1.
+    `lipschitz` is the Lipschitz constant of the loss, whose values are in 0 … 1.
     """
     if not 0 < delta < 1:
         raise ArgumentError("delta", delta, "0 < δ < 1")
@@ -96,7 +96,7 @@ def source_risk(
 def target_risk(
     source: RiskBound, *, l1_bound: float, wasserstein: float, lipschitz: float = 1.0
 ) -> RiskBound:
-    """Bound the risk in another domain, W₁ away: the source bound plus L_ℓ ‖w‖₁ W₁."""
+    """Bound the risk in a domain at Wasserstein distance W₁: the source bound plus L_ℓ ‖w‖₁ W₁."""
     if not (math.isfinite(wasserstein) and wasserstein >= 0):
         raise ArgumentError("wasserstein", wasserstein, "a distance ≥ 0")
     distance = positive("lipschitz", lipschitz) * positive("l1_bound", l1_bound) * wasserstein
@@ -104,7 +104,7 @@ def target_risk(
 
 
 def choose_length(samples: int, rho: float) -> int:
-    """The R at which truncation no longer matters beside the statistics: 2 log n / log(1/ρ)."""
+    """Return the R at which truncation is negligible against the statistical error: 2 log n / log(1/ρ)."""
     _count("samples", samples)
     if not 0 < rho < 1:
         raise ArgumentError("rho", rho, "0 < ρ < 1")

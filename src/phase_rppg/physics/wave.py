@@ -1,10 +1,10 @@
-"""The damped wave in a vessel, watched at one spot: how well does an oscillator stand for it?
+"""Solve the damped wave equation in a vessel, and fit an oscillator to the pressure at one point.
 
     ∂²p/∂t² + α ∂p/∂t = c² ∂²p/∂x²  on 0 … L,  p(0, t) = inlet(t),  p(L, t) = 0
 
-The paper replaces c² ∂²p/∂x² at one spot by −ω² p plus a force. In terms of the modes sin(nπx/L) that keeps
-the first one: each mode is an oscillator with ω_n = nπc/L, driven by the inlet. What the others add is the
-error of the reduction, and this module measures it.
+The paper replaces c² ∂²p/∂x² at one point by −ω² p plus a force. This keeps only the first of the modes
+sin(nπx/L): each mode is an oscillator with ω_n = nπc/L, driven by the inlet. The other modes are the error of
+the reduction.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..types import FloatArray
-from .identify import Identification, identify_forced, identify_free
+from .fit_oscillator import Identification, identify_forced, identify_free
 from .oscillator import Vessel, positive, signal_1d
 
 FIT_FPS = 240.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A straight piece of vessel: damping α, wave speed c and length L."""
+class VesselLine:
+    """A straight vessel with damping α, wave speed c and length L."""
 
     alpha: float  # 1/s
     speed: float  # m/s
@@ -36,8 +36,8 @@ class Line:
         positive("length", self.length, "m")
 
     @classmethod
-    def of(cls, vessel: Vessel, length: float) -> Line:
-        """The line that a vessel with these mechanical properties makes."""
+    def of(cls, vessel: Vessel, length: float) -> VesselLine:
+        """Return the line for a vessel with these mechanical properties."""
         return cls(vessel.damping, math.sqrt(vessel.wave_speed_squared), length)
 
     def mode_omega(self, n: int = 1) -> float:
@@ -47,26 +47,26 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
-    """A spot of the wave beside the oscillator that stands for it."""
+    """The pressure at one point, and the oscillator that was fitted to it."""
 
     t_s: FloatArray  # (T,)
-    pressure: FloatArray  # (T,) the wave equation's answer at the spot
+    pressure: FloatArray  # (T,) solution of the wave equation at the point
     fit: Identification
 
     @property
     def error(self) -> float:
-        """Root mean square of what the oscillator misses, relative to the spot's own spread."""
+        """The root mean square of the residual, relative to the standard deviation of the pressure."""
         return math.sqrt(max(1 - self.fit.explained, 0.0))
 
 
 def solve(
-    line: Line, duration_s: float, *, inlet: FloatArray | None = None, inlet_fps: float = FIT_FPS,
+    line: VesselLine, duration_s: float, *, inlet: FloatArray | None = None, inlet_fps: float = FIT_FPS,
     initial: FloatArray | None = None, spot: float = 0.5, cells: int = 120,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Solve the damped wave equation by finite differences; returns times (T,) and pressure (T,) at `spot`.
+    """Solve the damped wave equation by finite differences; return times (T,) and pressure (T,) at `spot`.
 
-    `inlet` is the pressure at x = 0 at `inlet_fps`; `initial` (cells+1,) the profile at rest at t = 0;
-    `spot` is a fraction of the length. Central differences with cΔt = Δx, the largest stable step.
+    `inlet` is the pressure at x = 0, sampled at `inlet_fps`. `initial` (cells+1,) is the profile at t = 0, at
+    rest. `spot` is a fraction of the length. Central differences use cΔt = Δx, the largest stable step.
     """
     positive("duration_s", duration_s, "s")
     if cells < 4:
@@ -94,7 +94,7 @@ def solve(
     cell = min(int(position), cells - 1)
     share = position - cell
     seen = np.empty(len(t_s))
-    # At rest: the step before the first mirrors the step after it.
+    # At rest at t = 0, the previous step equals the next step.
     before = now.copy()
     before[1:-1] = (now[2:] + now[:-2]) / 2
     for step in range(len(t_s)):
@@ -106,8 +106,10 @@ def solve(
     return t_s, seen
 
 
-def reduce_driven(line: Line, inlet: FloatArray, *, fps: float = FIT_FPS, spot: float = 0.5) -> Reduction:
-    """Drive the inlet, watch one spot, and fit the oscillator that the same drive would swing."""
+def reduce_driven(
+    line: VesselLine, inlet: FloatArray, *, fps: float = FIT_FPS, spot: float = 0.5
+) -> Reduction:
+    """Drive the inlet, and fit an oscillator with the same drive to the pressure at `spot`."""
     drive = signal_1d("inlet", inlet, 8)
     duration_s = len(drive) / positive("fps", fps)
     solved_s, solved = solve(line, duration_s, inlet=drive, inlet_fps=fps, spot=spot)
@@ -117,9 +119,9 @@ def reduce_driven(line: Line, inlet: FloatArray, *, fps: float = FIT_FPS, spot: 
 
 
 def reduce_released(
-    line: Line, initial: FloatArray, duration_s: float, *, fps: float = FIT_FPS, spot: float = 0.5
+    line: VesselLine, initial: FloatArray, duration_s: float, *, fps: float = FIT_FPS, spot: float = 0.5
 ) -> Reduction:
-    """Release a profile (N+1,) from rest, watch one spot, and fit the oscillator that swings like it."""
+    """Release a profile (N+1,) from rest, and fit a free oscillator to the pressure at `spot`."""
     profile = signal_1d("initial", initial, 5)
     solved_s, solved = solve(line, duration_s, initial=profile, spot=spot, cells=len(profile) - 1)
     t_s = np.arange(int(duration_s * positive("fps", fps))) / fps

@@ -1,1 +1,1 @@
-"""Everything a person or a program reads: JSON, CSV, HTML, plots, attention overlays, the terminal view."""
+"""Output of results: JSON, CSV, HTML reports, plots, attention overlays and the terminal view."""

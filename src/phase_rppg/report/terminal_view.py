@@ -1,4 +1,4 @@
-"""The live view in a terminal: the number and its state, the wave, the rate over time, what would help."""
+"""The live view in a terminal: the rate, its state, the guidance, the waveform and the rate over time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rich.text import Text
 
 from ..measurement.live import LiveSession
 from ..measurement.live_state import FaceReadout, LiveState, Shown
-from .document import sureness
+from .document import confidence_text
 
 if TYPE_CHECKING:
     from ..types import FloatArray, Quality, Waveform
 
 WIDTH = 76  # of the panel, in characters
-_PLOT = WIDTH - 16  # of the two plots
-_WAVE_S = 8.0
-_RATE_S = (30.0, 120.0)  # shown of the rate over time: at least, at most
+_PLOT_WIDTH = WIDTH - 16
+_WAVE_S = 8.0  # length of the waveform plot
+_RATE_S = (30.0, 120.0)  # shortest and longest time axis of the rate plot
 _STYLES = {
     LiveState.STEADY: "green", LiveState.UNSURE: "yellow", LiveState.MEASURING: "cyan", LiveState.NONE: "red",
     LiveState.SEARCHING: "red",
 }  # fmt: skip
-# Three rows per digit.
+# Each digit is three rows of block characters.
 _DIGITS = {
     "0": ("█▀█", "█ █", "▀▀▀"), "1": ("▀█ ", " █ ", "▀▀▀"), "2": ("▀▀█", "█▀▀", "▀▀▀"),
     "3": ("▀▀█", " ▀█", "▀▀▀"), "4": ("█ █", "▀▀█", "  ▀"), "5": ("█▀▀", "▀▀█", "▀▀▀"),
@@ -35,47 +35,46 @@ _DIGITS = {
 
 
 def render(live: LiveSession, device: str) -> RenderableType:
-    """How things stand, as one panel."""
+    """Return the current state of a live session as one panel."""
     shown, main = live.readout.shown, live.readout.main
     parts: list[RenderableType] = [_head(live, shown), Text()]
-    parts.append(_labelled("pulse", _wave(live), "bright_black" if shown.mood is LiveState.NONE else "red"))
+    parts.append(_labelled("pulse", _wave(live), "bright_black" if shown.state is LiveState.NONE else "red"))
     parts.append(_labelled("rate", _rates(main, live.t_s), "magenta", _rate_range(main, live.t_s)))
-    parts += [Text(), _facts(live, main.quality if main is not None else None)]
+    parts += [Text(), _quality_line(live, main.quality if main is not None else None)]
     for number, face in list(live.readout.faces.items())[1:4]:
-        parts.append(Text(f"face {number}: {_short(face.shown)}", style=_STYLES[face.shown.mood]))
+        parts.append(Text(f"face {number}: {_short(face.shown)}", style=_STYLES[face.shown.state]))
     title = Text(f" camera {device} · {live.config.method} · {_clock(live.t_s)} ")
     return Panel(
         Group(*parts),
         title=title,
         title_align="left",
-        subtitle=Text(" Ctrl-C ends it · not a medical device ", style="dim"),
+        subtitle=Text(" stop with Ctrl+C · not a medical device ", style="dim"),
         width=WIDTH,
         padding=(1, 2),
     )
 
 
 def _head(live: LiveSession, shown: Shown) -> RenderableType:
-    """The number, large, beside its state and what to do."""
+    """Return the rate in large digits next to its state, interval and guidance."""
     if live.loss is not None:
         state = Text("● camera lost", style="bold red")
-        again = f"Next attempt in {live.loss.retry_in_s:.0f} s."
-        return _beside(_large("–", "red"), state, Text(f"It {live.loss.problem}."), Text(again))
-    style = _STYLES[shown.mood]
-    state = Text(f"● {shown.mood.value}", style=f"bold {style}")
+        retry = f"Next attempt in {live.loss.retry_in_s:.0f} s."
+        return _side_by_side(
+            _large_digits("–", "red"), state, Text(f"The camera {live.loss.problem}."), Text(retry)
+        )
+    style = _STYLES[shown.state]
+    state = Text(f"● {shown.state.value}", style=f"bold {style}")
     detail = Text()
     if shown.reading is not None:
-        detail = Text(
-            f"{shown.reading.low:.0f}–{shown.reading.high:.0f} bpm, "
-            f"{sureness(shown.share)} sure to be within 5 bpm"
-        )
-    elif shown.mood is LiveState.MEASURING:
+        detail = Text(f"{shown.reading.low:.0f}–{shown.reading.high:.0f} bpm, {confidence_text(shown.share)}")
+    elif shown.state is LiveState.MEASURING:
         detail = Text("━" * round(30 * shown.share), style=style)
         detail.append("━" * (30 - round(30 * shown.share)), style="bright_black")
     number = "–" if shown.reading is None else f"{shown.reading.bpm:.0f}"
-    return _beside(_large(number, style), state, detail, Text(shown.guidance))
+    return _side_by_side(_large_digits(number, style), state, detail, Text(shown.guidance))
 
 
-def _beside(number: Text, *lines: Text) -> Table:
+def _side_by_side(number: Text, *lines: Text) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(width=16)
     table.add_column()
@@ -83,14 +82,14 @@ def _beside(number: Text, *lines: Text) -> Table:
     return table
 
 
-def _large(number: str, style: str) -> Text:
+def _large_digits(number: str, style: str) -> Text:
     rows = [" ".join(_DIGITS[digit][row] for digit in number) for row in range(3)]
     rows[-1] += " bpm"
     return Text("\n".join(rows), style=f"bold {style}", no_wrap=True)
 
 
 def _labelled(name: str, plot: list[str], style: str, ends: tuple[str, str] = ("", "")) -> Table:
-    """A plot with its name, and the ends of its axis if it has one, on the left."""
+    """Return a plot with its name and the ends of its vertical axis on the left."""
     left = [f"{name:<5}{ends[0]:>4}"] + [""] * (len(plot) - 2) + [f"{ends[1]:>9}"]
     table = Table.grid(padding=(0, 1))
     table.add_row(Text("\n".join(left), style="dim"), Text("\n".join(plot), style=style, no_wrap=True))
@@ -100,30 +99,30 @@ def _labelled(name: str, plot: list[str], style: str, ends: tuple[str, str] = ("
 def _wave(live: LiveSession) -> list[str]:
     wave = live.wave(_WAVE_S)
     if wave is None or not wave.valid.any():
-        return braille(np.zeros(0), np.zeros(0), _PLOT, 3)
-    return braille(np.linspace(0, 1, len(wave.values)), (_unit_wave(wave) + 1) / 2, _PLOT, 3)
+        return braille(np.zeros(0), np.zeros(0), _PLOT_WIDTH, 3)
+    return braille(np.linspace(0, 1, len(wave.values)), (_unit_wave(wave) + 1) / 2, _PLOT_WIDTH, 3)
 
 
 def _rates(face: FaceReadout | None, now_s: float) -> list[str]:
     if face is None:
-        return braille(np.zeros(0), np.zeros(0), _PLOT, 4)
-    t_s, bpm = _last_rates(face, now_s)
+        return braille(np.zeros(0), np.zeros(0), _PLOT_WIDTH, 4)
+    t_s, bpm = _recent_rates(face, now_s)
     low, high = _limits(bpm)
     span_s = _span_s(face, now_s)
-    return braille(1 - (now_s - t_s) / span_s, (bpm - low) / (high - low), _PLOT, 4)
+    return braille(1 - (now_s - t_s) / span_s, (bpm - low) / (high - low), _PLOT_WIDTH, 4)
 
 
 def _rate_range(face: FaceReadout | None, now_s: float) -> tuple[str, str]:
     if face is None:
         return "", ""
-    bpm = _last_rates(face, now_s)[1]
+    bpm = _recent_rates(face, now_s)[1]
     if not np.isfinite(bpm).any():
         return "", ""
     low, high = _limits(bpm)
     return f"{high:.0f}", f"{low:.0f}"
 
 
-def _last_rates(face: FaceReadout, now_s: float) -> tuple[FloatArray, FloatArray]:
+def _recent_rates(face: FaceReadout, now_s: float) -> tuple[FloatArray, FloatArray]:
     since_s = now_s - _span_s(face, now_s)
     rows = [(t, np.nan if bpm is None else bpm) for t, bpm in face.rates if t >= since_s]
     table = np.array(rows, float).reshape(-1, 2)
@@ -131,11 +130,11 @@ def _last_rates(face: FaceReadout, now_s: float) -> tuple[FloatArray, FloatArray
 
 
 def _span_s(face: FaceReadout, now_s: float) -> float:
-    return float(np.clip(now_s - face.faced_s, *_RATE_S))
+    return float(np.clip(now_s - face.visible_since_s, *_RATE_S))
 
 
 def _limits(bpm: FloatArray) -> tuple[float, float]:
-    """A round range around the rates, at least 20 bpm wide."""
+    """Return axis limits around the rates in multiples of 5 bpm, at least 20 bpm apart."""
     known = bpm[np.isfinite(bpm)]
     if not len(known):
         return 60.0, 80.0
@@ -144,23 +143,25 @@ def _limits(bpm: FloatArray) -> tuple[float, float]:
     return float(5 * np.floor((middle - half) / 5)), float(5 * np.ceil((middle + half) / 5))
 
 
-def _facts(live: LiveSession, quality: Quality | None) -> Text:
-    """What the reading rests on."""
+def _quality_line(live: LiveSession, quality: Quality | None) -> Text:
+    """Return the signal-to-noise ratio, the brightness, the face size and the frame rate."""
     text = Text(style="dim")
     if quality is not None:
-        full = round(min(max((quality.snr_db + 10) / 25, 0.0), 1.0) * 8)
-        text.append(f"signal {quality.snr_db:+.0f} dB ")
-        text.append("█" * full, style="green" if quality.snr_db > 0 else "yellow")
-        text.append("█" * (8 - full), style="bright_black")
-        text.append(f" · light {quality.luma:.0f} · face {quality.face_px:.0f} px · ")
+        filled = round(min(max((quality.snr_db + 10) / 25, 0.0), 1.0) * 8)
+        text.append(f"SNR {quality.snr_db:+.0f} dB ")
+        text.append("█" * filled, style="green" if quality.snr_db > 0 else "yellow")
+        text.append("█" * (8 - filled), style="bright_black")
+        text.append(f" · brightness {quality.luma:.0f} · face {quality.face_px:.0f} px · ")
     text.append(f"{live.fps:.1f} frames/s")
     if live.losses:
-        text.append(f" · lost {live.losses}×")
+        text.append(f" · camera lost {live.losses}×")
     return text
 
 
 def _short(shown: Shown) -> str:
-    return f"{shown.reading.bpm:.0f} bpm, {shown.mood.value}" if shown.reading is not None else shown.guidance
+    if shown.reading is None:
+        return shown.guidance
+    return f"{shown.reading.bpm:.0f} bpm, {shown.state.value}"
 
 
 def _clock(t_s: float) -> str:
@@ -168,7 +169,7 @@ def _clock(t_s: float) -> str:
 
 
 def braille(x: FloatArray, y: FloatArray, columns: int, rows: int) -> list[str]:
-    """A line through points (N,), (N,) in 0…1 as rows of braille dots; nan is a gap."""
+    """Return a line through points (N,), (N,) from 0 to 1 as rows of braille characters; NaN is a gap."""
     dots = np.zeros((4 * rows, 2 * columns), bool)
     across = np.clip(np.rint(x * (2 * columns - 1)), 0, 2 * columns - 1)
     before: tuple[float, float] | None = None
@@ -190,7 +191,7 @@ def braille(x: FloatArray, y: FloatArray, columns: int, rows: int) -> list[str]:
 
 
 def _unit_wave(wave: Waveform) -> np.ndarray:
-    """Scale a wave to −1 … 1 for drawing; NaN where the face was not seen."""
+    """Scale a waveform to the range −1 to 1; NaN where the face was not visible."""
     from .plots import display_filter
 
     if wave.valid.sum() < 3:

@@ -1,18 +1,20 @@
-"""The research bench: every table and figure of the paper as a plan of cells that can be stopped and resumed.
+"""Reproduction of the paper's tables and figures, as plans of cells that can be interrupted and resumed.
 
-    plan.py      what is trained on what and tested on what: pure data
-    paper.py     the numbers that the paper prints (paper.toml)
-    budget.py    how much is trained, and at which sizes
-    domains.py   data sets that were found and prepared, or worlds of the generator
-    work.py      one cell: train, read the test recordings, compare
-    store.py     results by the hash of what made them
-    runner.py    all cells of a plan, failures named, the rest finished
-    grid.py, report.py, pictures.py   tables and plots, each with the stamp of its data
+    plan.py             which network is trained and tested on which data sets
+    printed_numbers.py  the numbers that the paper prints (printed_numbers.toml)
+    training_settings.py  training settings: the paper's, or a short test
+    domains.py          data sets and synthetic worlds, prepared for training and testing
+    cells.py            one cell: train, predict the test recordings, compare with the reference
+    store.py            finished results, stored by the hash of their inputs
+    runner.py           all cells of a plan; a failed cell does not stop the others
+    result_tables.py    results as tables
+    report.py           tables as Markdown, LaTeX, CSV and JSON
+    figures.py          plots
 
-`phase reproduce table1 --data ROOT --out DIR` is the way in.
+The command is `phase reproduce table1 --data ROOT --out DIR`.
 """
 
-from .plan import Cell, Model, Plan, names, plan_of
+from .plan import Cell, Model, Plan, make_plan, names
 from .runner import Outcome, run
 
-__all__ = ["Cell", "Model", "Outcome", "Plan", "names", "plan_of", "run"]
+__all__ = ["Cell", "Model", "Outcome", "Plan", "make_plan", "names", "run"]

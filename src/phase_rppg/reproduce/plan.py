@@ -1,14 +1,14 @@
-"""What is trained on what and tested on what. Pure data: nothing is read, built or trained here.
+"""Plans: which model each cell of a table trains and tests on which data sets.
 
-A cell whose only source is its target is trained and tested on different subjects of one data set; any
-other cell never sees its target before the test. Cells of different tables that ask for the same work share
-its result, because results are kept by the hash of what made them.
+A cell whose only source is its target uses different subjects of one data set for training and testing. All
+other cells never use their target for training. Equal cells of different tables share one result, because
+results are stored by the hash of their inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import registry
@@ -19,6 +19,8 @@ DATASETS = ("ubfc_rppg", "pure", "buaa_mihr", "mmpd")
 WORLDS = ("studio", "motion", "lux", "phone")
 HARD_WORLDS = ("motion", "phone")
 LIGHTS = ("led-low", "led-high", "incandescent", "nature")
+TRAININGS = ("equal", "published", "both")
+PUBLISHED_ROW = " (published)"  # end of the name of a row whose network is trained as published
 _LETTER = {"U": "ubfc_rppg", "P": "pure", "B": "buaa_mihr", "M": "mmpd"}
 
 
@@ -29,42 +31,45 @@ class Model:
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)  # of the network
     loss: Mapping[str, Any] = field(default_factory=dict)  # of the recipe
+    training: str = "equal"  # like the other networks, or "published": as its authors did
 
     @property
-    def learns(self) -> bool:
+    def trainable(self) -> bool:
+        """Whether the model is a network; classical methods have no parameters to train."""
         return self.name not in registry.names("methods")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table, or rather the recordings from which its numbers are computed."""
+    """One cell of a table: a model with its training and test data."""
 
     row: str
     column: str
     model: Model
-    sources: tuple[str, ...]  # trained on; of no matter for a classical method
-    target: str  # tested on; "" if nothing is tested
+    sources: tuple[str, ...]  # training data; unused by a classical method
+    target: str  # test data; "" if nothing is tested
 
     @property
     def intra(self) -> bool:
+        """Whether training and testing use the same data set."""
         return self.sources == (self.target,)
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """What must be there for this cell."""
-        learnt = self.sources if self.model.learns or self.intra else ()
-        return tuple(dict.fromkeys((*learnt, self.target))) if self.target else ()
+        """The data sets or worlds that the cell needs."""
+        sources = self.sources if self.model.trainable or self.intra else ()
+        return tuple(dict.fromkeys((*sources, self.target))) if self.target else ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A table or figure."""
+    """The cells of a table or figure."""
 
     name: str
     cells: tuple[Cell, ...]
     view: str = "table"  # "table", "condition", "count" or "waves"
-    average: bool = False  # a last column with the mean of the others
-    worlds: bool = False  # the domains are worlds of the generator, not data sets
+    average: bool = False  # add a last column with the mean of the others
+    worlds: bool = False  # the domains are synthetic worlds, not data sets
 
     @property
     def title(self) -> str:
@@ -96,18 +101,18 @@ CROSS = ("green", "chrom", "pos", "efficientphys", "physformer", "physnet", "rhy
 LIMITED = ("green", "physnet", "physformer", "efficientphys", "rhythmformer", "phasenet")
 COUNTED = (
     "physnet", "deepphys", "ts-can", "efficientphys", "physformer", "rhythmformer", "contrast-phys",
-    "physmamba", "factorizephys", "phasenet", "phasenet-stream",
+    "physmamba", "factorizephys", "phasenet-release", "phasenet", "phasenet-stream",
 )  # fmt: skip
 LIT = ("physnet", "rhythmformer", "phasenet")
 STUDIED = ("green", "chrom", "pos", "physnet", "efficientphys", "rhythmformer", "phasenet-stream")
+PAPER_OPTIONS: dict[str, Any] = {"tcn_dilations": (1, 2, 4), "zas_block": 2, "zas_fraction": 0.25}
 MODULES: dict[str, dict[str, Any]] = {
     "full": {},
     "no ZAS": {"zas": False},
     "no ASF": {"asf": False},
     "no derivative": {"derivative": False},
-    "no gated TCN": {"temporal": "none"},
+    "no gated TCN": {"gtcn": False},
 }
-STUDY_MODULES = {**MODULES, "oscillator start": {"init": "oscillator"}}
 
 
 def _table1(models: Sequence[str]) -> Plan:
@@ -119,19 +124,19 @@ def _table2(models: Sequence[str]) -> Plan:
 
 
 def _leave_one_out(
-    models: Mapping[str, Model], domains: Sequence[str], tested: Sequence[str]
+    models: Mapping[str, Model], domains: Sequence[str], targets: Sequence[str]
 ) -> tuple[Cell, ...]:
     return tuple(
-        Cell(row, left, model, tuple(d for d in domains if d != left), left)
+        Cell(row, target, model, tuple(d for d in domains if d != target), target)
         for row, model in models.items()
-        for left in tested
+        for target in targets
     )
 
 
 def _limited(name: str, target: str, pairs: Sequence[str]) -> Callable[[Sequence[str]], Plan]:
     def plan(models: Sequence[str]) -> Plan:
         cells = [
-            # In one order, so that P+U is one training for both tables.
+            # In a fixed order, so that both tables share the training on P+U.
             Cell(m, pair, _model(m), tuple(d for d in DATASETS if d in map(_LETTER.get, pair)), target)
             for m in models
             for pair in pairs
@@ -154,7 +159,7 @@ def _ablation(
     name: str, variants: Mapping[str, Model], domains: Sequence[str] = ("ubfc_rppg",)
 ) -> Callable[[Sequence[str]], Plan]:
     def plan(models: Sequence[str]) -> Plan:
-        del models  # an ablation is of PHASE-Net
+        del models  # ablations always use PHASE-Net
         return Plan(name, tuple(Cell(v, d, model, (d,), d) for v, model in variants.items() for d in domains))
 
     return plan
@@ -166,16 +171,16 @@ def _figures(models: Sequence[str]) -> Plan:
 
 
 def _study(models: Sequence[str]) -> Plan:
-    """All networks on all worlds; the ablation where a world is hard, to keep the study affordable."""
+    """Return all models on all worlds, and the ablations on the difficult worlds only, to save time."""
     cells = _leave_one_out({m: _model(m) for m in models}, WORLDS, WORLDS)
     if "phasenet-stream" in models:
-        variants = {v: Model("phasenet-stream", o) for v, o in STUDY_MODULES.items() if o}
+        variants = {v: Model("phasenet-stream", o) for v, o in MODULES.items() if o}
         cells += _leave_one_out(variants, WORLDS, HARD_WORLDS)
     return Plan("study", cells, worlds=True)
 
 
 def _model(name: str) -> Model:
-    """A network or method as the tables compare it; an unknown name is refused with the choices."""
+    """Return a registered network or method; an unknown name is an error that lists the choices."""
     known = {*registry.names("nn"), *registry.names("methods")}
     if name not in known:
         raise UnknownNameError("network or method", name, known)
@@ -183,7 +188,8 @@ def _model(name: str) -> Model:
 
 
 def _phasenet(**options: Any) -> Model:
-    return Model("phasenet", options)
+    """Return PHASE-Net with options; those of the paper are left out, so that tables share its training."""
+    return Model("phasenet", {k: v for k, v in options.items() if PAPER_OPTIONS.get(k) != v})
 
 
 _DEPTHS = {str(n): _phasenet(tcn_dilations=tuple(2**i for i in range(n))) for n in (1, 2, 3, 4)}
@@ -212,15 +218,40 @@ _PLANS: dict[str, tuple[Callable[[Sequence[str]], Plan], tuple[str, ...]]] = {
 
 
 def names() -> list[str]:
-    """Everything that can be reproduced."""
+    """Return the names of all tables and figures."""
     return list(_PLANS)
 
 
-def plan_of(name: str, models: Sequence[str] = ()) -> Plan:
-    """The plan of a table or figure, for its own networks and methods or for those given."""
+def make_plan(name: str, models: Sequence[str] = ()) -> Plan:
+    """Return the plan of a table or figure, for the models of the paper or for those given."""
     if name not in _PLANS:
         raise UnknownNameError("table or figure", name, _PLANS)
-    make, usual = _PLANS[name]
+    make, default_models = _PLANS[name]
     for model in models:
         _model(model)
-    return make(tuple(models) or usual)
+    return make(tuple(models) or default_models)
+
+
+def with_training(plan: Plan, training: str) -> Plan:
+    """Return the plan with its networks trained "equal", as "published", or "both", in two rows each.
+
+    Classical methods and networks without a published training stay as they are.
+    """
+    if training not in TRAININGS:
+        raise UnknownNameError("training", training, TRAININGS)
+    cells: list[Cell] = []
+    for cell in plan.cells:
+        published = replace(cell, model=replace(cell.model, training="published"))
+        if training == "equal" or plan.view == "count" or not has_published_training(cell.model):
+            cells.append(cell)
+        elif training == "published":
+            cells.append(published)
+        else:
+            cells += [cell, replace(published, row=f"{cell.row}{PUBLISHED_ROW}")]
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    return replace(plan, cells=tuple(sorted(cells, key=lambda cell: rows.index(cell.row))))
+
+
+def has_published_training(model: Model) -> bool:
+    """Whether the file of a network states how its authors trained it; needs torch."""
+    return model.trainable and hasattr(registry.load("nn", model.name), "TRAINING")

@@ -1,4 +1,4 @@
-"""All cells of a plan, one after the other: what fails is named, the rest is finished."""
+"""Run all cells of a plan; a failed cell is reported and does not stop the others."""
 
 from __future__ import annotations
 
@@ -7,55 +7,68 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Interrupted, PhaseError
-from ..evaluate.data_stamp import words
-from .budget import Budget
-from .cells import Work, count, perform
+from ..evaluate import conventions
+from ..evaluate.conventions import Convention
+from ..evaluate.synthetic_stamp import stamp_text
+from .cells import CellJob, count_network, run_cell
 from .domains import Domain
 from .plan import Cell, Plan
 from .store import Store
+from .training_settings import Budget
 
-COUNT_FRAMES, COUNT_SIZE = 128, 128  # the clip of the paper's efficiency table
+COUNT_FRAMES, COUNT_SIZE = 128, 128  # input of the networks in the paper's efficiency table
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a plan: results by cell and seed, and what is missing, and why."""
+    """The results of a plan by cell and seed, and the cells without a result."""
 
     plan: Plan
     budget: Budget
     seeds: tuple[int, ...]
     results: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
-    counts: dict[str, tuple[float, float]] = field(default_factory=dict)  # of the plan that counts
+    counts: dict[str, tuple[float, float]] = field(default_factory=dict)  # row → M parameters, G MACs
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
-    missing: dict[tuple[str, str], str] = field(default_factory=dict)  # cell → data sets that are not there
-    places: dict[str, str] = field(default_factory=dict)  # domain → where it lies
+    missing: dict[tuple[str, str], str] = field(default_factory=dict)  # cell → data sets that were not found
+    locations: dict[str, str] = field(default_factory=dict)  # domain → its folder
     synthetic: dict[str, bool] = field(default_factory=dict)
+    balance: str = "source"  # of several training sources
+    convention: Convention = conventions.OURS
+    splits: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # protocol → use → subjects
+    fingerprints: dict[str, str] = field(default_factory=dict)  # domain → hash of recordings and preparation
+    recordings: dict[str, str] = field(default_factory=dict)  # recording → key of its prepared clip
+
+    def add(self, place: tuple[str, str], result: dict[str, Any]) -> None:
+        """Add the result of a cell; one of another convention is refused."""
+        name = f"{place[0]} → {place[1]}"
+        conventions.only([("this table", self.convention.name), (name, result["convention"])])
+        self.results.setdefault(place, []).append(result)
 
     @property
     def stamp(self) -> str:
-        """Which data the numbers come from; on every table and every plot."""
+        """The origin of the data, which every table and plot shows."""
         return stamp([self.synthetic[d] for d in self.plan.domains if d in self.synthetic], self.budget.name)
 
 
 def stamp(synthetic: Sequence[bool], budget: str) -> str:
-    """Which data, and whether anything was learnt from it."""
+    """Return the origin of the data, with a warning if the training was too short to learn anything."""
     if not synthetic:
         return "NO DATA: counted from the networks"
-    return words(synthetic) + ("; SMOKE BUDGET: nothing was learnt" if budget == "smoke" else "")
+    return stamp_text(synthetic) + ("; SMOKE BUDGET: nothing was learnt" if budget == "smoke" else "")
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What the run tells whoever watches."""
+    """The progress of a run."""
 
-    done: float  # cells, with the share of the one under way
+    done: float  # finished cells, including the finished share of the current cell
     cells: int
     label: str
 
 
 def jobs(plan: Plan, seeds: Sequence[int]) -> list[tuple[Cell, int]]:
-    """Every cell with every seed, seed by seed; a method that does not learn needs one only."""
-    return [(cell, seed) for seed in seeds for cell in plan.cells if cell.model.learns or seed == seeds[0]]
+    """Return every cell with every seed, ordered by seed; a classical method gets one seed only."""
+    return [(cell, seed) for seed in seeds for cell in plan.cells if cell.model.trainable or seed == seeds[0]]
 
 
 def run(
@@ -65,51 +78,62 @@ def run(
     store: Store,
     seeds: Sequence[int],
     *,
-    watch: Callable[[Progress], None] | None = None,
-    say: Callable[[str], None] | None = None,
-    only_kept: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+    log: Callable[[str], None] | None = None,
+    only_stored: bool = False,
+    device: str = "cpu",
+    precision: str = "fp32",
+    balance: str = "source",
+    convention: Convention = conventions.OURS,
 ) -> Outcome:
-    """Work every cell out, or take it from the store; go on after a failure, stop when asked to.
+    """Compute every cell, or read it from the store; continue after a failure.
 
-    `only_kept` works nothing out: a cell is missing unless the store has it for at least one seed.
+    With `only_stored` nothing is computed. A cell is missing if the store has it for no seed.
     """
     outcome = Outcome(
         plan,
         budget,
         tuple(seeds),
-        places={name: domain.where for name, domain in domains.items()},
+        locations={name: domain.where for name, domain in domains.items()},
         synthetic={name: domain.synthetic for name, domain in domains.items()},
+        balance=balance,
+        convention=convention,
+        fingerprints={name: domain.fingerprint for name, domain in domains.items()},
+        recordings={
+            f"{name}/{item.name}": item.key for name, domain in domains.items() for item in domain.items
+        },
     )
-    every = jobs(plan, seeds)
-    for number, (cell, seed) in enumerate(every):
+    all_jobs = jobs(plan, seeds)
+    for number, (cell, seed) in enumerate(all_jobs):
         place, label = (cell.row, cell.column), f"{cell.row} → {cell.column}, seed {seed}"
 
-        def tell(share: float, number: int = number, label: str = label) -> None:
-            if watch is not None:
-                watch(Progress(number + share, len(every), label))
+        def update(share: float, number: int = number, label: str = label) -> None:
+            if on_progress is not None:
+                on_progress(Progress(number + share, len(all_jobs), label))
 
-        tell(0.0)
+        update(0.0)
         if absent := [name for name in cell.domains if name not in domains]:
             outcome.missing[place] = ", ".join(absent)
             continue
         try:
             if plan.view == "count":
-                outcome.counts[cell.row] = count(cell.model.name, COUNT_FRAMES, COUNT_SIZE)
+                outcome.counts[cell.row] = count_network(cell.model.name, COUNT_FRAMES, COUNT_SIZE)
                 continue
-            work = Work(cell, seed, budget, domains, plan.worlds)
-            if only_kept and store.get(work.key()) is None:
+            job = CellJob(cell, seed, budget, domains, plan.worlds, device, precision, balance, convention)
+            if only_stored and store.get(job.key()) is None:
                 if place not in outcome.results:
-                    outcome.missing[place] = "not worked out yet"
+                    outcome.missing[place] = "not computed yet"
                 continue
-            result = perform(work, store, tell)
-            outcome.results.setdefault(place, []).append(result)
-            outcome.missing.pop(place, None)  # of an earlier seed
+            result = run_cell(job, store, update)
+            outcome.add(place, result)
+            outcome.splits.update(job.split())
+            outcome.missing.pop(place, None)  # set by an earlier seed
         except Interrupted:
             raise
-        except Exception as error:  # whatever it is, the other cells do not depend on it
+        except Exception as error:  # the other cells do not depend on this one
             problem = str(error) if isinstance(error, PhaseError) else f"{type(error).__name__}: {error}"
             outcome.failed[place] = " ".join(problem.split())
-            if say is not None:
-                say(f"failed: {label}: {outcome.failed[place]}")
-        tell(1.0)
+            if log is not None:
+                log(f"failed: {label}: {outcome.failed[place]}")
+        update(1.0)
     return outcome

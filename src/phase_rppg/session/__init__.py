@@ -1,6 +1,9 @@
-"""From frames to readings: one session for files and cameras, and the only gate.
+"""The streaming core: frames in, windows with a heart rate or a reason for none out.
 
-session  push(frame) → windows, pieces of wave, faces     offline  a file is a loop over a session
-person   one face: its last window of signals             meter    skin colour and motion of one frame
-assess   what a window shows                              decide   a heart rate, or why there is none
+session          push frames, get events            segment          frames without an interruption
+face_pipeline    the measurement of one face        clock            resampling to a uniform clock
+skin_sampler     skin colour and position           face_state       buffers of one face
+network_feeder   crops to a streaming network       window_analyzer  rate and quality of a window
+window_quality   spectral peak, quality features    gate             decides whether a number is shown
+calibration      thresholds and coefficients        reasons          texts for every reason
 """

@@ -1,4 +1,4 @@
-"""The choices of a session, checked when they are made."""
+"""The settings of a session; wrong values are refused when the configuration is created."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from dataclasses import dataclass, replace
 from .. import registry
 from ..errors import ArgumentError
 from ..face.crop import CROP_PX
+from .network_feeder import BATCH, FILE_BATCH
 from .pulse_model import PulseModel
 
 FACES = ("all", "largest")
-SECOND = "pos"  # the method that reads along with a network
-CONTEXT_S = 10.0  # in a file: how far around a window its rate is looked for, too
-_SPARE_S = 2.0  # kept beyond window and step, for late answers
+SECOND = "pos"  # default of `SessionConfig.second`
+CONTEXT_S = 10.0  # `SessionConfig.context_s` for files
+_SPARE_S = 2.0  # extra length of the buffers
 
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """How to measure: by which method or network, over which windows, and whom."""
+    """Method or network, windows and faces of a session."""
 
-    method: str = "pos"  # a file of `methods`; with a model, the name under which it is calibrated
-    model: PulseModel | None = None  # a streaming network instead of a method
+    method: str = "pos"  # name of a classical method; with a model, the name of the model
+    model: PulseModel | None = None  # a streaming network, used instead of a method
     window_s: float = 10.0
     step_s: float = 1.0
-    fps: float = 30.0  # of the uniform clock; a model brings its own
+    fps: float = 30.0  # of the uniform clock; a model defines its own
     faces: str = "all"
-    gated: bool = True  # False: every window with a line gets its number, for evaluation
-    second: str | None = SECOND  # beside a model: a method that reads along
-    context_s: float = 0.0  # so far before and after a window its rate is looked for; results wait for it
+    gated: bool = True  # False: every window with a spectral peak gets a number, for evaluation
+    second: str | None = SECOND  # classical method whose wave is used together with that of a model
+    context_s: float = 0.0  # signal before and after a window that its rate uses; delays the results
 
     def __post_init__(self) -> None:
         if self.model is not None:
@@ -37,20 +38,20 @@ class SessionConfig:
         else:
             registry.load("methods", self.method)
         if self.second is not None and registry.load("methods", self.second).INPUT != "trace":
-            raise ArgumentError("second", self.second, "a method that reads the mean colour")
+            raise ArgumentError("second", self.second, "a method that uses the mean colour, such as pos")
         if not (math.isfinite(self.window_s) and 2 <= self.window_s <= 300):
             raise ArgumentError("window", self.window_s, "2 to 300 seconds")
         if not (math.isfinite(self.step_s) and 1 / self.fps <= self.step_s <= self.window_s):
-            raise ArgumentError("step", self.step_s, "above 0, up to the window")
+            raise ArgumentError("step", self.step_s, "from one frame up to the window")
         if not (math.isfinite(self.context_s) and 0 <= self.context_s <= 60):
-            raise ArgumentError("around", self.context_s, "0 to 60 seconds")
+            raise ArgumentError("context_s", self.context_s, "0 to 60 seconds")
         if not 5 <= self.fps <= 240:
             raise ArgumentError("fps", self.fps, "5 to 240")
         if self.faces not in FACES:
             raise ArgumentError("faces", repr(self.faces), " or ".join(FACES))
 
     def for_camera(self) -> SessionConfig:
-        """The same where nobody waits for what comes later."""
+        """Return the same settings without context, so that a camera shows each window at once."""
         return replace(self, context_s=0.0)
 
     @property
@@ -71,9 +72,14 @@ class SessionConfig:
 
     @property
     def keep_ticks(self) -> int:
-        """How much of each face is remembered."""
+        """Length of the buffers of a face."""
         needed = self.window_ticks + 2 * self.context_ticks + self.step_ticks + self.delay_ticks
         return needed + round(_SPARE_S * self.fps)
+
+    @property
+    def batch(self) -> int:
+        """Crops per call of the network: more of them if the results are late anyway."""
+        return FILE_BATCH if self.context_s > 0 else BATCH
 
     @property
     def crop_px(self) -> int:
@@ -81,5 +87,5 @@ class SessionConfig:
 
     @property
     def wants_clip(self) -> bool:
-        """Whether the method looks at pictures and not only at the mean colour."""
+        """Whether the method uses the crops instead of the mean colour."""
         return self.model is None and registry.load("methods", self.method).INPUT == "clip"

@@ -1,48 +1,66 @@
 """Decide whether a window gets a heart rate; the only implementation of the rule.
 
-`p_ok` is P(|error| ≤ 5 bpm), from a logistic model of the window's quality. A window is shown if its `p_ok`
-reaches `threshold`, or if it reaches `kept_threshold` within `memory_s` of a confident window of the same
-face. A window is confident if its `p_ok` reaches `threshold`.
+Two logistic models of the window's quality answer two questions. `p_alive` is the probability that a living
+pulse causes the spectral peak. `p_ok` is P(|error| ≤ 5 bpm) if the face is alive.
 
-Coefficients, thresholds and limits come from data files. `phase calibrate` writes them from synthetic
-recordings with and without a pulse. Three constants of this file are conventions:
+A window is shown if `p_ok` reaches `ok` and `p_alive` reaches `alive`. Such a window is confident. Within
+`memory_s` of a confident window of the same face, `p_alive` needs to reach only `kept_alive`, because a face
+stays alive.
 
+Coefficients, thresholds and limits come from data files. `phase calibrate` fits them to synthetic recordings
+with and without a pulse. Some values are set by hand:
+
+- `evaluate/fit_calibration.py` sets `memory_s`, the allowed error rates, and the limits on duration, frame
+  rate, pauses and coverage.
 - `_AMPLITUDE_CAP` bounds the amplitude feature. Above it, amplitude depends on light and compression, which
   differ between synthetic and real recordings.
-- `_BLOOD_RED` is a published property of blood.
-- `_MOST` selects the reason that a refusal names. It never causes a refusal.
+- `_BLOOD_RED` and `_BLOOD_GREY` are published properties of blood.
+- `_NOISE_FACTOR` sets how much noise `off_colour` subtracts; the features subtract it once.
+- `_MIN_EXPLAINED` selects the reason that a refusal names. It never causes a refusal.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..signal.constants import BAND_HZ
 from ..signal.rate import Peak
 from ..types import BoolArray, Estimate, FloatArray, NoReading, Quality, Reading, Reason
-from .calibration import Calibration, Limits, Thresholds
+from .calibration import Calibration, Limits, LogisticModel, Thresholds
 from .results import WindowResult
+from .window_quality import BEATS_ALIKE
 
 _AMPLITUDE_CAP = 5e-4  # relative change of the skin colour
 _BLOOD_RED = 0.43  # red over green of the blood-volume signature of de Haan and van Leest (2014): 0.33 / 0.77
-_MOST = 0.5  # share of the spectral peak that the background or the motion must explain to be named
+_BLOOD_GREY = 0.56  # mean of red and blue over green of the same signature; a tint changes it little
+_NOISE_FACTOR = 2.0  # in multiples of the noise amplitude relative to the peak
+_MIN_EXPLAINED = 0.5  # share of the spectral peak that the background or the motion must explain to be named
+_UNKNOWN_DISTANCE_BPM = 20.0  # between rate and beats, if there are too few beats
+PROBABLE_P_OK = 0.5  # a refused window from this `p_ok` on names its rate as probable
 _TOLERANCE_S = 1e-6  # rounding of window times
 
 
 def features(peak: Peak, quality: Quality) -> dict[str, float]:
-    """Return the features of the logistic model; their names are the keys of the data files.
+    """Return the features of the logistic models; their names are the keys of the data files.
 
+    Ratios of two lines have their noise subtracted, so that a weak peak is no evidence for light.
     Brightness, face size, clipping and coverage are not features. They have limits, and within these limits
     they affect the features below.
     """
+    noise = 10 ** (-quality.visible_db / 20)  # of a colour ratio: noise relative to the peak
     return {
         "snr_db": quality.snr_db,
-        "share": peak.power,
         "log_sigma": math.log10(max(peak.sigma_bpm, 1e-3)),
+        "log_track_sigma": math.log10(max(quality.track_sigma_bpm, 1e-2)),
+        "log_change": math.log10(1 + quality.change_bpm),
+        "log_beat_distance": math.log10(1 + _beat_distance_bpm(peak, quality)),
+        "log_beat_difference": math.log10(1 + quality.beat_difference_bpm),
+        "beat_match": quality.beat_match,
+        "irregularity": _irregularity(peak, quality),
         "log_amplitude": math.log10(min(max(quality.amplitude, 1e-6), _AMPLITUDE_CAP)),
         "background": quality.background,
         "motion": quality.motion,
@@ -50,7 +68,9 @@ def features(peak: Peak, quality: Quality) -> dict[str, float]:
         "agreement": quality.agreement,
         "visible_db": quality.visible_db,
         "background_coherence": quality.background_coherence,
-        "off_colour": off_colour(quality),
+        "red_excess": max(quality.red - _BLOOD_RED - noise, 0.0),
+        "red_deficit": max(_BLOOD_RED - quality.red - noise, 0.0),
+        "grey_excess": max((quality.red + quality.blue) / 2 - _BLOOD_GREY - noise, 0.0),
     }
 
 
@@ -62,7 +82,7 @@ class Gate:
         self._confident_s: float | None = None  # end of the last confident window
         self._lost_s: deque[float] = deque()  # losses that are later than the last window
 
-    def lost(self, t_s: float) -> None:
+    def record_loss(self, t_s: float) -> None:
         """Record that the face was lost at `t_s`."""
         self._lost_s.append(t_s)
 
@@ -80,7 +100,7 @@ class Gate:
             gated=self._gated,
             confident_s=self._confident_s,
         )
-        if reading.p_ok >= self._calibration.threshold:
+        if confident(reading.p_ok, reading.p_alive, self._calibration.thresholds):
             self._confident_s = end_s
         return reading
 
@@ -99,23 +119,26 @@ def gate(
 
     `peak` and `quality` come from `assess()`. `confident_s` is the end of a confident window of the same
     face, earlier or later. With `gated=False` every window that has a peak gets an `Estimate` with its
-    `p_ok`, for evaluation.
+    `p_ok` and `p_alive`, for evaluation.
     """
     reason = violated_limit(quality, calibration.limits, end_s - start_s)
     if peak is None:
         return NoReading(reason or Reason.NO_PULSE, start_s, end_s)
-    p_ok = probability(peak, quality, calibration) if reason is None else 0.0
+    p_ok, p_alive = probabilities(peak, quality, calibration) if reason is None else (0.0, 0.0)
     if gated and reason is not None:
         return NoReading(reason, start_s, end_s)
     if gated:
-        kept = confident_s is not None and _near(end_s - confident_s, calibration.thresholds)
-        if not _shown(p_ok, kept, calibration.thresholds):
-            return NoReading(_likely_cause(quality), start_s, end_s, p_ok)
-    return _estimate(peak, p_ok, start_s, end_s, calibration)
+        kept = confident_s is not None and bool(_near(end_s - confident_s, calibration.thresholds))
+        if not _shown(p_ok, p_alive, kept, calibration.thresholds):
+            likely = min(p_ok, p_alive) >= PROBABLE_P_OK
+            cause = _likely_cause(quality)
+            return NoReading(cause, start_s, end_s, p_ok, peak.bpm if likely else None, p_alive=p_alive)
+    return _estimate(peak, quality, (p_ok, p_alive), start_s, end_s, calibration)
 
 
 def shown_windows(
     p_ok: FloatArray,
+    p_alive: FloatArray,
     end_s: FloatArray,
     recording: np.ndarray,
     thresholds: Thresholds,
@@ -128,12 +151,12 @@ def shown_windows(
     confident windows lower the threshold.
     """
     order = np.lexsort((end_s, recording))
-    confident = p_ok[order] >= thresholds.threshold
+    certain = confident(p_ok[order], p_alive[order], thresholds)
     place, count = np.arange(len(p_ok)), len(p_ok)
-    following = np.minimum.accumulate(np.where(confident, place, count)[::-1])[::-1]
+    following = np.minimum.accumulate(np.where(certain, place, count)[::-1])[::-1]
     sides = [following]
     if past:
-        sides.append(np.maximum.accumulate(np.where(confident, place, -1)))
+        sides.append(np.maximum.accumulate(np.where(certain, place, -1)))
     sorted_s, sorted_recording = end_s[order], recording[order]
     kept = np.zeros(count, bool)
     for side in sides:
@@ -141,7 +164,7 @@ def shown_windows(
         at = np.clip(side, 0, count - 1)
         same = known & (sorted_recording[at] == sorted_recording)
         kept[order] |= same & _near(sorted_s - sorted_s[at], thresholds)
-    return _shown(p_ok, kept, thresholds)
+    return _shown(p_ok, p_alive, kept, thresholds)
 
 
 def in_hindsight(
@@ -153,19 +176,19 @@ def in_hindsight(
     """
     if not len(windows):
         return
-    columns = ((w.start_s, w.end_s, w.reading.p_ok) for w in windows)
-    start_s, end_s, p_ok = np.fromiter(columns, np.dtype((np.float64, 3))).T
+    columns = ((w.start_s, w.end_s, w.reading.p_ok, w.reading.p_alive) for w in windows)
+    start_s, end_s, p_ok, p_alive = np.fromiter(columns, np.dtype((np.float64, 4))).T
     lost = np.sort(np.asarray(lost_s, float))
-    visit = np.searchsorted(lost, end_s, side="right")  # number of losses before the end of each window
-    whole = visit == np.searchsorted(lost, start_s, side="right")  # no loss within the window
-    shown = whole & shown_windows(p_ok, end_s, visit, calibration.thresholds, past=False)
+    losses_before = np.searchsorted(lost, end_s, side="right")
+    whole = losses_before == np.searchsorted(lost, start_s, side="right")  # no loss within the window
+    thresholds = calibration.thresholds
+    shown = whole & shown_windows(p_ok, p_alive, end_s, losses_before, thresholds, past=False)
     for index in np.flatnonzero(shown).tolist():
         window = windows[index]
         if isinstance(window.reading, NoReading) and window.peak is not None:
-            yield (
-                index,
-                _estimate(window.peak, window.reading.p_ok, window.start_s, window.end_s, calibration),
-            )
+            chances = (window.reading.p_ok, window.reading.p_alive)
+            span_s = (window.start_s, window.end_s)
+            yield index, _estimate(window.peak, window.quality, chances, *span_s, calibration)
 
 
 def _near(distance_s: FloatArray | float, thresholds: Thresholds) -> BoolArray:
@@ -174,16 +197,66 @@ def _near(distance_s: FloatArray | float, thresholds: Thresholds) -> BoolArray:
     return near
 
 
-def _shown(p_ok: FloatArray | float, kept: BoolArray | bool, thresholds: Thresholds) -> BoolArray:
-    """Return whether `p_ok` is high enough; `kept` marks windows near a confident one."""
-    shown: BoolArray = np.asarray(p_ok) >= np.where(kept, thresholds.kept_threshold, thresholds.threshold)
+def confident(p_ok: FloatArray | float, p_alive: FloatArray | float, thresholds: Thresholds) -> BoolArray:
+    """Return whether a window is confident: shown whatever the windows near it."""
+    return _shown(p_ok, p_alive, False, thresholds)
+
+
+def _shown(
+    p_ok: FloatArray | float,
+    p_alive: FloatArray | float,
+    kept: BoolArray | bool,
+    thresholds: Thresholds,
+) -> BoolArray:
+    """Return whether the probabilities are high enough; `kept` marks windows near a confident one."""
+    alive = np.asarray(p_alive) >= np.where(kept, thresholds.kept_alive, thresholds.alive)
+    shown: BoolArray = alive & (np.asarray(p_ok) >= thresholds.ok)
     return shown
 
 
-def _estimate(peak: Peak, p_ok: float, start_s: float, end_s: float, calibration: Calibration) -> Estimate:
-    half_bpm = calibration.interval_floor_bpm + calibration.interval_scale * peak.sigma_bpm
+def _estimate(
+    peak: Peak,
+    quality: Quality,
+    chances: tuple[float, float],
+    start_s: float,
+    end_s: float,
+    calibration: Calibration,
+) -> Estimate:
+    half_bpm = half_width_bpm(peak, quality, calibration)
     low, high = max(peak.bpm - half_bpm, 60 * BAND_HZ[0]), min(peak.bpm + half_bpm, 60 * BAND_HZ[1])
-    return Estimate(peak.bpm, min(low, peak.bpm), max(high, peak.bpm), p_ok, start_s, end_s)
+    p_ok, p_alive = chances
+    low, high = min(low, peak.bpm), max(high, peak.bpm)
+    return Estimate(peak.bpm, low, high, p_ok, start_s, end_s, p_alive=p_alive)
+
+
+def half_width_bpm(peak: Peak, quality: Quality, calibration: Calibration) -> float:
+    """Return half the width of the interval, which holds the mean rate of the window in 90 % of windows."""
+    terms = interval_terms(peak, quality)
+    interval = calibration.interval
+    return interval.floor_bpm + sum(scale * terms[name] for name, scale in interval.scales.items())
+
+
+def interval_terms(peak: Peak, quality: Quality) -> dict[str, float]:
+    """Return the terms of the half width in bpm; their names are the keys of the data files."""
+    return {
+        "sigma_bpm": peak.sigma_bpm,
+        "track_sigma_bpm": quality.track_sigma_bpm,
+        "change_bpm": quality.change_bpm,
+        "beat_distance_bpm": _beat_distance_bpm(peak, quality),
+        "beat_difference_bpm": quality.beat_difference_bpm,
+        "irregular_bpm": peak.bpm * _irregularity(peak, quality),
+    }
+
+
+def _irregularity(peak: Peak, quality: Quality) -> float:
+    """Return the spread of the beat intervals; 0 if noise makes the beats, or if their mean is the rate."""
+    unlike = quality.beat_match < BEATS_ALIKE
+    return 0.0 if unlike or _beat_distance_bpm(peak, quality) == 0 else quality.beat_spread
+
+
+def _beat_distance_bpm(peak: Peak, quality: Quality) -> float:
+    """Return the difference between the rate and the mean rate of the beats."""
+    return abs(peak.bpm - quality.beat_bpm) if quality.beat_bpm > 0 else _UNKNOWN_DISTANCE_BPM
 
 
 def off_colour(quality: Quality) -> float:
@@ -193,31 +266,36 @@ def off_colour(quality: Quality) -> float:
     bound subtracts twice the noise, because noise dominates the ratio of a weak peak.
     """
     away = _BLOOD_RED + abs(quality.red - _BLOOD_RED)
-    return max(away - 2 * 10 ** (-quality.visible_db / 20), 0.0)
+    return max(away - _NOISE_FACTOR * 10 ** (-quality.visible_db / 20), 0.0)
 
 
-def distrust(reading: Reading) -> NoReading:
+def refuse_bad_timestamps(reading: Reading) -> NoReading:
     """Refuse a reading because the video has no true timestamps, so its rate is unknown."""
     return NoReading(Reason.BAD_TIMESTAMPS, reading.start_s, reading.end_s)
 
 
-def probability(peak: Peak, quality: Quality, calibration: Calibration) -> float:
-    """Return P(|error| ≤ 5 bpm) of a window by the calibrated logistic model."""
-    logit = calibration.bias
+def probabilities(peak: Peak, quality: Quality, calibration: Calibration) -> tuple[float, float]:
+    """Return `p_ok` and `p_alive` of a window by the calibrated models."""
     values = features(peak, quality)
-    for name, feature in calibration.features.items():
+    return probability(values, calibration.ok), probability(values, calibration.alive)
+
+
+def probability(values: Mapping[str, float], model: LogisticModel) -> float:
+    """Return the probability that a logistic model gives to these features."""
+    logit = model.bias
+    for name, feature in model.features.items():
         value = min(max(values[name], feature.low), feature.high)
         logit += feature.weight * (value - feature.mean) / feature.std
     return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
 
 
 def within_limits(quality: Quality, limits: Limits) -> bool:
-    """Return whether a window of sufficient duration can be judged by its `p_ok`."""
+    """Return whether a window of sufficient duration can be judged by its probabilities."""
     return violated_limit(quality, limits) is None
 
 
 def violated_limit(q: Quality, limits: Limits, duration_s: float = math.inf) -> Reason | None:
-    """Return the reason for refusing a window whatever its `p_ok`, the most basic reason first."""
+    """Return the reason for refusing a window whatever its probabilities, the most basic reason first."""
     checks = (
         (duration_s < limits.min_seconds - 1e-6, Reason.TOO_SHORT),
         (q.fps < limits.min_fps, Reason.LOW_FPS),
@@ -241,6 +319,6 @@ def _cause_by_colour(q: Quality) -> Reason:
 
 def _likely_cause(q: Quality) -> Reason:
     """Return the reason for a refused peak: the signal that shares most of it, if any does."""
-    if max(q.background, q.motion) < _MOST:
+    if max(q.background, q.motion) < _MIN_EXPLAINED:
         return Reason.NO_PULSE
     return Reason.LIGHT_FLICKER if q.background >= q.motion else Reason.MOTION

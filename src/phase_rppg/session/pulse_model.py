@@ -1,4 +1,4 @@
-"""What a session asks of a network: pictures of a face in, its pulse wave out, a few frames at a time."""
+"""The interface of a streaming network: crops of a face in, samples of the pulse wave out."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from ..types import ByteArray, FloatArray
 
 @runtime_checkable
 class PulseModel(Protocol):
-    """A streaming network with its state. `fresh` gives the same network at the beginning of another face."""
+    """A streaming network with its state."""
 
     name: str
-    fps: float  # the uniform clock on which it wants its pictures
-    size: int  # side of the square pictures
-    delay_frames: int  # step() answers for the picture so many frames ago
+    fps: float  # frame rate of the crops
+    size: int  # side of the square crops
+    delay_frames: int  # the output of `step` belongs to the crop this many frames earlier
 
-    def fresh(self) -> PulseModel: ...
+    def fresh(self) -> PulseModel:
+        """Return the same network in its initial state."""
+        ...
 
     def step(self, crops: ByteArray) -> FloatArray:
-        """The wave (t,) of the next pictures (t,S,S,3) u8; any grouping gives the same numbers."""
+        """Return the wave (t,) for the next crops (t,S,S,3) u8; the batch size does not change the values."""
         ...

@@ -1,7 +1,7 @@
-"""What one face shows in one frame: the colour of its skin, and how far it has moved.
+"""Sample the skin colour and the position of one face in every frame.
 
-The skin's weights follow the face in every frame, and are found anew when the detector looked. At such a
-change colours and place go on without a step (see `seam`): a step at every detection would be a false rhythm.
+The skin mask follows the face in every frame and is computed again after a detection. Colour and position
+stay continuous at such a change (see `colour_continuity`), because periodic steps resemble a pulse.
 """
 
 from __future__ import annotations
@@ -14,117 +14,124 @@ from ..face.crop import CROP_PX, AreaCrop, Box, square
 from ..face.registration import FaceRegistration
 from ..face.skin_mask import skin_weights
 from ..face.tracker import Track
-from ..types import ByteArray, FloatArray
+from ..picture import Picture
+from ..types import FloatArray
 from .colour_continuity import ColourContinuity
 
 COLUMNS = ("red", "green", "blue", "x", "y", "face_px", "clipped")
 
-_MASK_EVERY = 4  # looks between two corrections of the skin weights of a face that keeps still
-_MASK_MEMORY = 0.5  # how much of the old weights stays at each correction
-_FULL = 248.0  # a cell this bright in any channel is clipped
-_CLIP_EVERY = 8  # frames between two counts of clipped cells
+_MASK_INTERVAL = 4  # detections between two updates of the mask of a face that does not move
+_MASK_SMOOTHING = 0.5  # weight of the old mask in an update
+_CLIPPED_LEVEL = 248.0  # a cell that is this bright in any channel is overexposed
+_CLIPPED_INTERVAL = 8  # frames between two counts of overexposed cells
 
 
 class SkinSampler:
-    """Measures one track in every frame; holds a follower and weights."""
+    """Samples one track in every frame; its state is the registration of the face and the skin mask."""
 
-    def __init__(self, track: Track, rgb: ByteArray, size: int = CROP_PX) -> None:
+    def __init__(self, track: Track, frame: Picture, size: int = CROP_PX) -> None:
         self.size = size
-        self._seam = ColourContinuity(track.seen_s)
+        self._continuity = ColourContinuity(track.seen_s)
         self._clipped = 0.0
-        self._frames = self._looks = 0
+        self._frames = self._detections = 0
         self._face: Box = track.box
-        self._follower = FaceRegistration(square(track.box), size, rgb, track.seen_s)
-        # (S,S), where the face was in the reference picture
-        self._weights = skin_weights(self._follower.picture, self._follower.box, track.landmarks, track.box)
-        self._place: FloatArray = np.zeros(2)  # of the face at the reference picture, in face widths
+        self._registration = FaceRegistration(square(track.box), size, frame, track.seen_s)
+        reference = self._registration
+        self._mask = skin_weights(reference.picture, reference.box, track.landmarks, track.box)  # (S,S)
+        self._position: FloatArray = np.zeros(2)  # in the reference picture, in face widths
 
     @property
     def shift(self) -> float:
-        """How far the face has moved since the crop was placed, in face widths."""
-        return math.hypot(*self._widths())
+        """Distance that the face has moved since the last new box, in face widths."""
+        return math.hypot(*self._motion())
 
-    def look(self, track: Track, rgb: ByteArray) -> None:
-        """Take over what the detector found in this frame."""
+    def shows_another_face(self, frame: Picture, t_s: float) -> bool:
+        """Return whether this frame shows something else where the face was; the frame is sampled later."""
+        self._registration.update(frame, t_s)
+        return self._registration.shows_another_face
+
+    def update_mask(self, track: Track, frame: Picture) -> None:
+        """Update box and mask after a detection in this frame."""
         moved = track.box != self._face
-        self._looks += 1
-        if not moved and self._looks % _MASK_EVERY:
+        self._detections += 1
+        if not moved and self._detections % _MASK_INTERVAL:
             return
-        follower = self._follower
-        follower.see(rgb, track.seen_s)
+        registration = self._registration
+        registration.update(frame, track.seen_s)
         old = self._colour()
         if moved:
-            self._place = self._place + self._widths()
+            self._position = self._position + self._motion()
             self._face = track.box
-            follower.place(square(track.box), rgb)
-        fresh = skin_weights(follower.picture, follower.box, track.landmarks, track.box)
-        fresh = displaced(fresh, -follower.shift)
-        self._weights = fresh if moved else _MASK_MEMORY * self._weights + (1 - _MASK_MEMORY) * fresh
-        self._seam.join(old, self._colour())
+            registration.set_reference(square(track.box), frame)
+        fresh = skin_weights(registration.picture, registration.box, track.landmarks, track.box)
+        fresh = displaced(fresh, -registration.shift)
+        self._mask = fresh if moved else _MASK_SMOOTHING * self._mask + (1 - _MASK_SMOOTHING) * fresh
+        self._continuity.join(old, self._colour())
 
-    def jump(self, track: Track, rgb: ByteArray) -> None:
-        """Start anew at the place where the face was found again."""
-        self.__init__(track, rgb, self.size)  # type: ignore[misc]
-
-    def measure(self, rgb: ByteArray, t_s: float) -> FloatArray:
-        """One row of COLUMNS for this frame."""
-        self._follower.see(rgb, t_s)
-        weights = displaced(self._weights, self._follower.shift)
-        picture = self._follower.picture
-        if self._frames % _CLIP_EVERY == 0:
-            self._clipped = float(((picture.max(-1) >= _FULL) * weights).sum())
+    def sample(self, frame: Picture, t_s: float) -> FloatArray:
+        """Return the row (7,) of COLUMNS for this frame."""
+        self._registration.update(frame, t_s)
+        weights = displaced(self._mask, self._registration.shift)
+        picture = self._registration.picture
+        if self._frames % _CLIPPED_INTERVAL == 0:
+            self._clipped = float(((picture.max(-1) >= _CLIPPED_LEVEL) * weights).sum())
         self._frames += 1
-        x, y = self._place + self._widths()
-        red, green, blue = self._seam.scale(_colour(picture, weights), t_s)
-        return np.array([red, green, blue, x, y, self._face[2], self._clipped])
+        row = np.empty(len(COLUMNS))
+        row[:3] = self._continuity.scale(_colour(picture, weights), t_s)
+        row[3:5] = self._position + self._motion()
+        row[5:] = self._face[2], self._clipped
+        return row
 
     @property
     def box(self) -> Box:
-        """The square that goes with the face."""
-        return self._follower.along
+        """The square that follows the face."""
+        return self._registration.following_box
 
     @property
-    def skin(self) -> FloatArray:
-        """The weights (S,S) of the skin within that square, sum 1."""
-        return displaced(self._weights, self._follower.off_centre)
+    def mask(self) -> FloatArray:
+        """The skin mask (S,S) within `box`; its sum is 1."""
+        return displaced(self._mask, self._registration.detection_offset)
 
-    def cut(self, rgb: ByteArray) -> FloatArray:
-        """What that square shows of the frame that was measured last, (S,S,3) f32."""
-        return AreaCrop(self.box, self.size, rgb.shape).mean(rgb)
+    def crop(self, frame: Picture) -> FloatArray:
+        """Return the crop (S,S,3) f32 of `box`; call it with the frame that was sampled last."""
+        return AreaCrop(self.box, self.size, frame.shape).mean(frame)
 
     def _colour(self) -> FloatArray:
-        return _colour(self._follower.picture, displaced(self._weights, self._follower.shift))
+        return _colour(self._registration.picture, displaced(self._mask, self._registration.shift))
 
-    def _widths(self) -> FloatArray:
-        """How far the face has moved since the crop was placed, in face widths (right, down)."""
-        return self._follower.moved * (self._follower.cell_px / self._face[2])
+    def _motion(self) -> FloatArray:
+        """Motion (2,) of the face since the last new box, right and down, in face widths."""
+        return self._registration.displacement * (self._registration.cell_px / self._face[2])
 
 
 def displaced(weights: FloatArray, cells: FloatArray) -> FloatArray:
-    """Weights (S,S) of sum 1, moved by some cells (right, down).
+    """Return weights (S,S) moved by `cells` (right, down), with sum 1.
 
-    Between cells by quadratic splines, which widen them alike for every shift, none included: a mask that
-    were sharp only where it meets the cells would see another colour whenever the face moves a little.
+    Quadratic splines interpolate between cells and blur the weights equally for every shift, including
+    zero. A blur that depends on the shift would change the mean colour whenever the face moves.
     """
-    side, edge = len(weights), math.ceil(float(np.abs(cells).max())) + 1
-    padded = np.zeros((side + 2 * edge, side + 2 * edge))
-    padded[edge:-edge, edge:-edge] = weights
-    (left, across), (top, down) = (_spline(edge - cells[axis]) for axis in (0, 1))
-    rows = np.zeros((side, side + 2 * edge))
-    for k, share in enumerate(down):
-        rows += share * padded[top + k : top + k + side]
-    moved = np.zeros((side, side))
-    for k, share in enumerate(across):
-        moved += share * rows[:, left + k : left + k + side]
+    right, down = cells.tolist()
+    side, edge = len(weights), math.ceil(max(abs(right), abs(down))) + 1
+    wide = side + 2 * edge
+    padded = np.zeros((wide + 1, wide))
+    padded[edge : edge + side, edge : edge + side] = weights
+    (left, across), (top, below) = _spline(edge - right), _spline(edge - down)
+    # Three rows, then three columns, are three views of the same memory: two products do all of the work.
+    item, count = padded.itemsize, side * wide
+    neighbours = np.ndarray((3, count + wide), float, padded, top * wide * item, (wide * item, item))
+    rows = below @ neighbours[:, : count + 2]  # (side·wide+2,)
+    neighbours = np.ndarray((3, count), float, rows, 0, (item, item))
+    moved = (across @ neighbours).reshape(side, wide)[:, left : left + side]
     return moved / max(float(moved.sum()), 1e-9)
 
 
-def _spline(at: float) -> tuple[int, tuple[float, float, float]]:
-    """The first of the three cells that a value between cells is made of, and their shares."""
+def _spline(at: float) -> tuple[int, FloatArray]:
+    """Return the first of three cells and their interpolation weights (3,) for a position between cells."""
     nearest = round(at)
     f = at - nearest
-    return nearest - 1, ((0.5 - f) ** 2 / 2, 0.75 - f**2, (0.5 + f) ** 2 / 2)
+    return nearest - 1, np.array(((0.5 - f) ** 2 / 2, 0.75 - f**2, (0.5 + f) ** 2 / 2))
 
 
 def _colour(picture: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted mean colour (3,)."""
     return weights.reshape(-1) @ picture.reshape(-1, 3)  # (3,)

@@ -1,6 +1,8 @@
-"""Detrending and band limits; all work along axis 0 and keep phase."""
+"""Detrending and zero-phase band-pass filters along axis 0."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,15 +15,13 @@ def detrend(values: FloatArray, strength: float = 100.0) -> FloatArray:
     """Remove the slow trend by smoothness priors: x − (I + λ²DᵀD)⁻¹x with second differences D.
 
     Tarvainen, Ranta-aho and Karjalainen, "An advanced detrending method with application to HRV analysis",
-    IEEE TBME 49 (2002). `strength` is λ. The matrix has five diagonals, so time and memory grow with the
-    length only.
+    IEEE TBME 49 (2002). `strength` is λ. The matrix has five diagonals, so time and memory are linear in the
+    length.
     """
     values = np.asarray(values, float)
     count = len(values)
     if count < 3:
         return np.zeros_like(values)
-    from scipy.linalg import solveh_banded
-
     # DᵀD for rows (1, −2, 1): main diagonal 1,5,6,…,6,5,1, then −2,−4,…,−4,−2, then 1.
     main, first, second = np.zeros(count), np.zeros(count), np.zeros(count)
     main[:-2] += 1
@@ -32,12 +32,48 @@ def detrend(values: FloatArray, strength: float = 100.0) -> FloatArray:
     second[2:] += 1
     bands = strength**2 * np.stack([second, first, main])
     bands[2] += 1
-    trend = solveh_banded(bands, values.reshape(count, -1))
+    trend = _solve_banded(bands, values.reshape(count, -1))
     return values - trend.reshape(values.shape)
 
 
-def remove_line(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Subtract the best straight line (weighted least squares)."""
+def _solve_banded(bands: FloatArray, values: FloatArray) -> FloatArray:
+    """Solve A x = values (T,C) for a symmetric A of five diagonals in upper form, (3,T).
+
+    SciPy does it fast where it is installed; an installation without extras uses the loop.
+    """
+    try:
+        from scipy.linalg import solveh_banded
+    except ModuleNotFoundError:
+        return _solve_five_diagonals(bands, values)
+    solved: FloatArray = solveh_banded(bands, values)
+    return solved
+
+
+def _solve_five_diagonals(bands: FloatArray, values: FloatArray) -> FloatArray:
+    """Solve the same with A = LDLᵀ, whose L has ones and two more diagonals."""
+    second, first, main = bands.tolist()
+    count = len(main)
+    pivots, near, far = [0.0] * count, [0.0] * count, [0.0] * count  # D, and L at distance 1 and 2
+    solved = values.astype(float).copy()
+    for i in range(count):
+        far[i] = second[i] / pivots[i - 2] if i > 1 else 0.0
+        coupling = first[i] - (far[i] * pivots[i - 2] * near[i - 1] if i > 1 else 0.0)
+        near[i] = coupling / pivots[i - 1] if i else 0.0
+        pivots[i] = main[i] - coupling * near[i] - (far[i] * second[i] if i > 1 else 0.0)
+        if i:
+            solved[i] -= near[i] * solved[i - 1]
+        if i > 1:
+            solved[i] -= far[i] * solved[i - 2]
+    solved /= np.array(pivots)[:, None]
+    for i in range(count - 2, -1, -1):
+        solved[i] -= near[i + 1] * solved[i + 1]
+        if i + 2 < count:
+            solved[i] -= far[i + 2] * solved[i + 2]
+    return solved
+
+
+def remove_linear_trend(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Subtract the straight line that weighted least squares fits."""
     values = np.asarray(values, float)
     count = len(values)
     w = np.ones(count) if weights is None else np.asarray(weights, float)
@@ -56,10 +92,10 @@ def remove_line(values: FloatArray, weights: FloatArray | None = None) -> FloatA
 def bandpass(
     values: FloatArray, fps: float, low_hz: float = BAND_HZ[0], high_hz: float = BAND_HZ[1], order: int = 2
 ) -> FloatArray:
-    """Keep what lies between two frequencies, without moving it in time.
+    """Apply a zero-phase band-pass.
 
-    The gain is that of a Butterworth filter run forwards and backwards, applied in the frequency domain
-    with the ends continued by point reflection (as filtfilt does).
+    The gain is that of a Butterworth filter run forwards and backwards, applied in the frequency domain. The
+    ends are extended by point reflection, as in scipy's filtfilt.
     """
     values = np.asarray(values, float)
     _check_band(fps, low_hz, high_hz)
@@ -72,24 +108,23 @@ def bandpass(
     tail = 2 * columns[-1] - columns[-2 : -pad - 2 : -1]
     padded = np.concatenate([head, columns, tail])
     size = fast_length(len(padded))
-    hz = np.fft.rfftfreq(size, 1 / fps)
-    gain = _butterworth_gain(hz, fps, low_hz, high_hz, order)
-    # Even the padded ends to one level so that the circular transform meets no jump.
-    padded = remove_line(padded)
+    gain = _butterworth_gain(size, fps, low_hz, high_hz, order)
+    # Without the linear trend both ends have a similar level, so the circular transform has no step.
+    padded = remove_linear_trend(padded)
     out = np.fft.irfft(np.fft.rfft(padded, size, axis=0) * gain[:, None], size, axis=0)
     return out[pad : pad + count].reshape(values.shape)
 
 
 def pulse_band(values: FloatArray, fps: float, band_hz: tuple[float, float] = PULSE_BAND_HZ) -> FloatArray:
-    """Keep the pulse and its harmonics; if the frame rate is too low, only remove the linear trend."""
+    """Band-pass the pulse and its harmonics; if the frame rate is too low, only remove the linear trend."""
     low_hz, high_hz = band_hz[0], min(band_hz[1], 0.45 * fps)
     if high_hz <= 2 * low_hz:
-        return remove_line(values)
+        return remove_linear_trend(values)
     return bandpass(values, fps, low_hz, high_hz, order=2)
 
 
 def butterworth(values: FloatArray, fps: float, low_hz: float, high_hz: float, order: int = 1) -> FloatArray:
-    """Band-pass exactly as the field's toolboxes do: scipy's butter and filtfilt."""
+    """Apply a band-pass as common rPPG toolboxes do, with scipy's butter and filtfilt."""
     from scipy.signal import butter, filtfilt
 
     _check_band(fps, low_hz, high_hz)
@@ -98,7 +133,7 @@ def butterworth(values: FloatArray, fps: float, low_hz: float, high_hz: float, o
 
 
 def fast_length(count: int) -> int:
-    """The next length ≥ count of the form 2ᵃ·{1, 3, 5, 9, 15}: transforms of such lengths are fast."""
+    """Return the smallest length ≥ count of the form 2ᵃ·{1, 3, 5, 9, 15}, for which the FFT is fast."""
     best = 1 << max(count - 1, 0).bit_length()
     for odd in (3, 5, 9, 15):
         size = odd << max((count - 1) // odd, 0).bit_length()
@@ -107,13 +142,20 @@ def fast_length(count: int) -> int:
     return best
 
 
-def _butterworth_gain(hz: FloatArray, fps: float, low_hz: float, high_hz: float, order: int) -> FloatArray:
-    """|H|² of the digital Butterworth band-pass (bilinear transform), that is, forwards and backwards."""
+@lru_cache(maxsize=16)
+def _butterworth_gain(size: int, fps: float, low_hz: float, high_hz: float, order: int) -> FloatArray:
+    """Return |H|² of the digital Butterworth band-pass, the gain of a forward and a backward pass.
+
+    It is that of each frequency of a real transform of `size` samples.
+    """
+    hz = np.fft.rfftfreq(size, 1 / fps)
     warp = np.tan(np.pi * np.minimum(hz, fps / 2 * (1 - 1e-9)) / fps)
     low, high = np.tan(np.pi * low_hz / fps), np.tan(np.pi * high_hz / fps)
     safe = np.where(warp > 0, warp, 1.0)
     q = (safe**2 - low * high) / (safe * (high - low))
-    return np.where(warp > 0, 1 / (1 + np.minimum(np.abs(q), 1e12) ** (2 * order)), 0.0)
+    gain = np.where(warp > 0, 1 / (1 + np.minimum(np.abs(q), 1e12) ** (2 * order)), 0.0)
+    gain.flags.writeable = False  # shared by all signals of this length
+    return gain
 
 
 def _check_band(fps: float, low_hz: float, high_hz: float) -> None:

@@ -1,4 +1,4 @@
-"""Onto a uniform clock, by timestamps; what was not seen stays marked as not seen."""
+"""Resampling to a uniform clock by timestamps; samples inside gaps are marked as invalid."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ def to_uniform(
     valid: BoolArray | None = None,
     max_gap_s: float = MAX_GAP_S,
 ) -> tuple[FloatArray, float, BoolArray]:
-    """Resample values (T,…) seen at times t_s (T,) onto a clock of `fps`, starting at the first timestamp.
+    """Resample values (T,…) with timestamps t_s (T,) to a clock of `fps` that starts at the first timestamp.
 
-    Linear between neighbouring valid samples. A moment inside a pause longer than `max_gap_s`, or outside the
-    valid samples, gets a finite placeholder and valid=False. Returns (values, start_s, valid).
+    Values are interpolated linearly between neighbouring valid samples. A tick in a gap longer than
+    `max_gap_s`, or outside the valid samples, gets a finite placeholder and valid=False. Returns (values,
+    start_s, valid).
     """
     t_s, values = np.asarray(t_s, float), np.asarray(values, float)
     if t_s.ndim != 1 or len(t_s) == 0 or len(values) != len(t_s):
         raise ArgumentError("t_s, values", (t_s.shape, values.shape), "one timestamp per value, at least one")
     if not np.all(np.isfinite(t_s)) or np.any(np.diff(t_s) <= 0):
-        raise ArgumentError("t_s", "times that repeat, fall or are not finite", "strictly rising timestamps")
+        raise ArgumentError(
+            "t_s", "times that repeat, decrease or are not finite", "strictly increasing timestamps"
+        )
     if not (np.isfinite(fps) and fps > 0):
         raise ArgumentError("fps", fps, "a positive number")
     count = ticks_until(float(t_s[-1] - t_s[0]), fps)
     grid_s = t_s[0] + np.arange(count) / fps
-    seen = np.isfinite(values.reshape(len(values), -1)).all(1)  # (T,)
+    usable = np.isfinite(values.reshape(len(values), -1)).all(1)  # (T,)
     if valid is not None:
-        seen &= np.asarray(valid, bool)
-    if not seen.any():
+        usable &= np.asarray(valid, bool)
+    if not usable.any():
         return np.zeros((count, *values.shape[1:])), float(t_s[0]), np.zeros(count, bool)
 
-    known_s, known = t_s[seen], values[seen]
+    known_s, known = t_s[usable], values[usable]
     right = np.clip(np.searchsorted(known_s, grid_s - CLOCK_TOLERANCE / fps), 0, len(known_s) - 1)
     left = np.where(np.abs(known_s[right] - grid_s) <= CLOCK_TOLERANCE / fps, right, np.maximum(right - 1, 0))
     span_s = known_s[right] - known_s[left]
@@ -50,8 +53,8 @@ def to_uniform(
     return out, float(t_s[0]), inside & can_interpolate(span_s, max_gap_s)
 
 
-def bridge(values: FloatArray, valid: BoolArray) -> FloatArray:
-    """Fill invalid samples of (T,…) by straight lines between valid ones, so that a filter meets no steps."""
+def interpolate_invalid(values: FloatArray, valid: BoolArray) -> FloatArray:
+    """Replace invalid samples of (T,…) by linear interpolation, so that filters see no steps."""
     values = np.asarray(values, float)
     if valid.all():
         return values

@@ -1,8 +1,8 @@
-"""The uniform clock: which ticks lie between two samples, with which weights, and which gaps are too long.
+"""The uniform clock: ticks between two samples, their interpolation weights, and the longest gap.
 
 Tick n is at origin + n / fps, where the origin is the first timestamp. A tick between two samples is their
 linear interpolation. A tick in a gap longer than `max_gap_s` is marked as missing. `session.clock` and
-`datasets.face_crops` use the incremental form, `resample.to_uniform` applies the same rules to arrays.
+`datasets.face_crops` use the incremental form; `resample.to_uniform` applies the same rules to arrays.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Step:
     """The ticks between the previous sample and this one."""
 
     first: int  # number of the first tick
-    shares: FloatArray  # (n,) interpolation weight of this sample at each tick, 0–1
+    weights: FloatArray  # (n,) interpolation weight of this sample at each tick, 0–1
     seen: bool  # False: the gap is too long to interpolate
 
 
 class UniformClock:
-    """Turns rising timestamps into ticks, one timestamp at a time."""
+    """Converts increasing timestamps to ticks, one timestamp at a time."""
 
     def __init__(self, fps: float) -> None:
         self.fps = fps
         self.origin_s = math.nan
         self.last_s = math.nan
-        self.count = 0  # ticks so far
+        self.count = 0  # number of ticks so far
 
     def time_s(self, tick: int) -> float:
         """Return the time of a tick."""
         return self.origin_s + tick / self.fps
 
     def advance(self, t_s: float) -> Step:
-        """Take the time of the next sample, which must be later than the previous one."""
+        """Add the time of the next sample, which must increase, and return the ticks up to it."""
         if math.isnan(self.origin_s):
             self.origin_s, self.last_s, self.count = t_s, t_s, 1
             return Step(0, np.ones(1), True)

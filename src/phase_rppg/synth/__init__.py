@@ -1,8 +1,8 @@
-"""A synthetic world: pulse → skin → head → motion → light → camera → codec, with the truth kept.
+"""Synthetic face video with ground truth: pulse → skin → head → motion → light → camera → codec.
 
 world = load("wild")
-one = sample(world, seed=0, index=7, seconds=10, size=64)    # one.pixels, one.truth
-Clips("OUT").clip(7)                                        # the same, from shards on disk
+clip = sample(world, seed=0, index=7, seconds=10, size=64)   # clip.pixels, clip.truth
+Clips("OUT").clip(7)                                        # a clip that `write_clips` stored
 """
 
 from .clips import ClipJob, Clips, write_clips

@@ -1,17 +1,17 @@
-"""What is behind the person: walls, gradients, furniture, clutter."""
+"""The background behind the person: plain, a gradient or clutter."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..types import FloatArray
-from .fields import octaves, smooth_field, soft
+from .random_fields import octaves, smooth_field, soft
 
 KINDS = ("plain", "gradient", "clutter")
 
 
 def make_background(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """(3,H,W) reflectance in linear light."""
+    """Draw the reflectance of a background in linear light, (3,H,W)."""
     colour = (np.exp(rng.uniform(np.log(0.04), np.log(0.75))) * rng.uniform(0.6, 1.2, 3)).astype(np.float32)
     picture = np.ones((3, *shape), np.float32) * colour[:, None, None]
     picture *= np.exp(0.12 * smooth_field(shape, (2, 2), rng))

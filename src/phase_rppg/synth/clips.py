@@ -1,15 +1,16 @@
-"""Training clips on disk: shards that are written whole and read through memory maps.
+"""Store training clips in shards, which are written atomically and read through memory maps.
 
-OUT/clips.json              what was asked for
+OUT/clips.json              the settings of the job
 OUT/shard-00000/pixels.npy  (n,T,S,S,3) u8
                 waves.npy   (n,T) f32     blood volume, upstroke positive
                 bpm.npy     (n,T) f32     instantaneous rate, 0 without a pulse
-                masks.npy   (n,S,S) u8    living skin in the first frame, 0–255
+                masks.npy   (n,S,S) u8    perfused skin in the first frame, 0–255
                 meta.json   written last: conditions and beats of each clip, checksums of the files
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -18,23 +19,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import fileio
 from ..errors import ArgumentError, InputError, OutputError
 from ..types import ByteArray, FloatArray
-from ..workers import map_in_order
+from ..workers import LOCAL, Engine, map_in_order
 from .sample import CLIP_FPS, Sample, sample
 from .world import load
 
 FORMAT = 1
-GENERATOR = 7  # raised whenever the same seed would give other clips: shards are never mixed
+GENERATOR = 10  # raised when the same seed gives other clips, so that versions are never mixed
 SHARD_CLIPS = 64
 _ARRAYS = ("pixels", "waves", "bpm", "masks")
 
 
 @dataclass(frozen=True, slots=True)
 class ClipJob:
-    """Which clips to make; the same job always gives the same clips."""
+    """The settings of a set of clips. Equal jobs give equal clips."""
 
     world: str
     seconds: float = 10.0
@@ -44,7 +46,7 @@ class ClipJob:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, index: int) -> Sample:
-        """Clip `index`."""
+        """Render clip `index`."""
         faces = None if self.faces is None else Path(self.faces)
         return sample(
             load(self.world),
@@ -58,42 +60,49 @@ class ClipJob:
 
 
 def write_clips(
-    out: str | Path, job: ClipJob, n: int, *, workers: int = 1, done: Callable[[int], None] | None = None
+    out: str | Path,
+    job: ClipJob,
+    n: int,
+    *,
+    workers: int | None = 1,
+    engine: Engine = LOCAL,
+    done: Callable[[int], None] | None = None,
 ) -> Clips:
-    """Make clips 0 … n−1 under `out`; finished shards of an earlier, interrupted run are kept.
+    """Write clips 0 … n−1 to `out`; finished shards of an earlier, interrupted run are kept.
 
-    `done` is called with the number of clips that have become ready, kept ones first.
+    `done` is called with the number of clips that were finished since the last call.
     """
     if n < 1:
         raise ArgumentError("n", n, "at least 1 clip")
     root = Path(out)
     recipe = hashlib.sha256(load(job.world).recipe.encode()).hexdigest()
-    asked = {
+    settings = {
         "format": FORMAT, "generator": GENERATOR, **asdict(job), "fixed": dict(job.fixed),
         "recipe_sha256": recipe,
     }  # fmt: skip
-    plan = root / "clips.json"
-    if plan.exists() and fileio.read_json(plan) != asked:
+    settings_file = root / "clips.json"
+    if settings_file.exists() and fileio.read_json(settings_file) != settings:
         raise OutputError(
-            root, "it holds clips made with other settings or another version; choose an empty folder"
+            root, "it holds clips of other settings or of another version; choose an empty folder"
         )
-    fileio.write_json(plan, asked)
-    tell = done or _say_nothing
+    fileio.write_json(settings_file, settings)
+    report = done or _ignore
     missing: list[tuple[int, int]] = []
     for shard, first in enumerate(range(0, n, SHARD_CLIPS)):
         count = min(SHARD_CLIPS, n - first)
         if _count(root / f"shard-{shard:05d}") >= count:
-            tell(count)
+            report(count)
         else:
             missing.append((first, count))
     indices = [index for first, count in missing for index in range(first, first + count)]
-    samples = map_in_order(job.make, indices, workers, name="clip {}".format)
-    for first, count in missing:
-        _write_shard(root / f"shard-{first // SHARD_CLIPS:05d}", job, first, count, samples, tell)
+    making = map_in_order(job.make, indices, workers, name="clip {}".format, engine=engine)
+    with contextlib.closing(making) as samples:
+        for first, count in missing:
+            _write_shard(root / f"shard-{first // SHARD_CLIPS:05d}", job, first, count, samples, report)
     return Clips(root)
 
 
-def _say_nothing(count: int) -> None:
+def _ignore(count: int) -> None:
     del count
 
 
@@ -103,10 +112,15 @@ def _count(folder: Path) -> int:
 
 
 def _write_shard(
-    folder: Path, job: ClipJob, first: int, count: int, samples: Iterator[Sample], tell: Callable[[int], None]
+    folder: Path,
+    job: ClipJob,
+    first: int,
+    count: int,
+    samples: Iterator[Sample],
+    report: Callable[[int], None],
 ) -> None:
     frames = round(job.seconds * CLIP_FPS)
-    shapes = {
+    shapes: dict[str, tuple[tuple[int, ...], npt.DTypeLike]] = {
         "pixels": ((count, frames, job.size, job.size, 3), np.uint8),
         "waves": ((count, frames), np.float32),
         "bpm": ((count, frames), np.float32),
@@ -117,25 +131,23 @@ def _write_shard(
     shutil.rmtree(folder, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True)
-        arrays = {
-            name: np.lib.format.open_memmap(unfinished / f"{name}.npy", mode="w+", shape=shape, dtype=dtype)
-            for name, (shape, dtype) in shapes.items()
-        }
         clips = []
-        for row in range(count):
-            made = next(samples)
-            truth = made.truth
-            arrays["pixels"][row] = made.pixels
-            arrays["waves"][row] = truth.wave
-            arrays["bpm"][row] = truth.bpm
-            arrays["masks"][row] = np.rint(255 * np.clip(truth.mask, 0, 1))
-            clips.append(
-                {**truth.conditions, "beat_times_s": [round(float(t), 4) for t in truth.beat_times_s]}
-            )
-            tell(1)
-        for array in arrays.values():
-            array.flush()
-        del arrays
+        with contextlib.ExitStack() as stack:
+            files = {
+                name: stack.enter_context(_NpyWriter(unfinished / f"{name}.npy", *shape))
+                for name, shape in shapes.items()
+            }
+            for _ in range(count):
+                made = next(samples)
+                truth = made.truth
+                files["pixels"].append(made.pixels)
+                files["waves"].append(truth.wave)
+                files["bpm"].append(truth.bpm)
+                files["masks"].append(np.rint(255 * np.clip(truth.mask, 0, 1)))
+                clips.append(
+                    {**truth.conditions, "beat_times_s": [round(float(t), 4) for t in truth.beat_times_s]}
+                )
+                report(1)
         meta = {
             "format": FORMAT, "first": first, "count": count, "fps": CLIP_FPS,
             "sha256": {name: fileio.sha256(unfinished / f"{name}.npy") for name in _ARRAYS}, "clips": clips,
@@ -144,18 +156,46 @@ def _write_shard(
         unfinished.replace(folder)
     except OSError as error:
         raise OutputError(folder, error.strerror or str(error)) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+class _NpyWriter:
+    """Write an array row by row. A memory map would end the process when the disk is full."""
+
+    def __init__(self, path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115 — closed by `__exit__`
+        self._row_shape, self._dtype = shape[1:], np.dtype(dtype)
+        header = {"shape": shape, "fortran_order": False, "descr": np.lib.format.dtype_to_descr(self._dtype)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def __enter__(self) -> _NpyWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def append(self, row: np.ndarray) -> None:
+        values = np.ascontiguousarray(row, self._dtype)
+        if values.shape != self._row_shape:
+            raise ValueError(f"a row has the shape {values.shape}, not {self._row_shape}")
+        self._file.write(values.data)
 
 
 class Clips:
-    """The clips under a folder, read through memory maps; open files are few and memory stays small."""
+    """The clips of a folder. They are read through memory maps, which are opened on first use."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
         if not (self.root / "clips.json").is_file():
-            raise InputError(f"{root}: no clips.json here; make clips with: phase synth {root} --as clips")
+            raise InputError(
+                f"{root}: has no clips.json; make clips with: phase synth --out {root} --as clips"
+            )
         self.job: dict[str, Any] = fileio.read_json(self.root / "clips.json")
         if self.job.get("format") != FORMAT:
-            raise InputError(f"{root}: clips of format {self.job.get('format')}, this version reads {FORMAT}")
+            raise InputError(
+                f"{root}: has clips of format {self.job.get('format')}; this version reads format {FORMAT}"
+            )
         self._shards: list[tuple[Path, dict[str, Any]]] = []
         for folder in sorted(self.root.glob("shard-*")):
             if (folder / "meta.json").is_file():
@@ -167,32 +207,32 @@ class Clips:
         return int(self._starts[-1])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": {}}  # maps are opened anew in another process
+        return {**self.__dict__, "_open": {}}  # another process opens its own maps
 
     def clip(self, index: int) -> tuple[ByteArray, FloatArray, float, dict[str, Any]]:
-        """(pixels (T,S,S,3) as a view of the file, wave (T,), fps, meta) of one clip."""
+        """Return (pixels (T,S,S,3) as a view of the file, wave (T,), fps, conditions) of one clip."""
         shard, row = self._find(index)
         arrays, meta = self._arrays(shard), self._shards[shard][1]
-        told = {**meta["clips"][row], "mask": np.asarray(arrays["masks"][row], np.float32) / 255}
-        return arrays["pixels"][row], np.asarray(arrays["waves"][row]), float(meta["fps"]), told
+        conditions = {**meta["clips"][row], "mask": np.asarray(arrays["masks"][row], np.float32) / 255}
+        return arrays["pixels"][row], np.asarray(arrays["waves"][row]), float(meta["fps"]), conditions
 
     def bpm(self, index: int) -> FloatArray:
-        """(T,) true instantaneous rate."""
+        """Return the true instantaneous rate (T,)."""
         shard, row = self._find(index)
         return np.asarray(self._arrays(shard)["bpm"][row])
 
     def mask(self, index: int) -> FloatArray:
-        """(S,S) 0–1: living skin in the first frame."""
+        """Return the perfused skin in the first frame, (S,S) in 0–1."""
         mask: FloatArray = self.clip(index)[3]["mask"]
         return mask
 
     def verify(self) -> None:
-        """Compare every file with its checksum; the first damaged one is an error."""
+        """Compare every file with its checksum; raise an InputError for the first one that differs."""
         for folder, meta in self._shards:
             for name, wanted in meta["sha256"].items():
                 if fileio.sha256(folder / f"{name}.npy") != wanted:
                     raise InputError(
-                        f"{folder / name}.npy: damaged; delete {folder} and run phase synth again"
+                        f"{folder / name}.npy is damaged; delete {folder} and run phase synth again"
                     )
 
     def _find(self, index: int) -> tuple[int, int]:

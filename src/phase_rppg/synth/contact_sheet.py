@@ -1,15 +1,15 @@
-"""A contact sheet: one row per world, a few samples each, that a person can judge at a glance."""
+"""A contact sheet: one picture with a row of samples for each world."""
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ..fileio import write_bytes
+from ..report.figure_file import save_figure
+from ..report.plot_style import GREEN, RED, styled
 from ..signal.filters import detrend
 from ..types import FloatArray
 from ..workers import map_in_order
@@ -19,14 +19,15 @@ from .world import load
 SECONDS = 3.0
 _CELL_IN = 1.7  # width of one sample on the sheet
 _NAME_IN = 1.6  # width of the column of names
-_DRIFT = 30.0  # strength of the detrending: drift slower than a heart goes, the pulse stays
+_DRIFT = 30.0  # regularisation of the detrending: it removes drift and keeps the pulse
 
 
+@styled
 def contact_sheet(
     path: str | Path, worlds: Sequence[str], *, columns: int = 6, size: int = 96, seed: int = 0,
     workers: int = 1, faces: Path | None = None,
 ) -> None:  # fmt: skip
-    """Write a PNG with a row of samples for every world: crops over their traces of colour and pulse."""
+    """Write a PNG with a row of samples for each world: crops above their traces of colour and pulse."""
     from matplotlib.figure import Figure
 
     jobs = [
@@ -40,8 +41,8 @@ def contact_sheet(
     figure = Figure((width, height), dpi=130)
     figure.text(
         0.5, 1 - 0.25 / height, ha="center", va="center", fontsize=8,
-        s=f"First and last picture of {SECONDS:g} s. Green: minus the green of the skin, free of drift. "
-        "Red: the true blood volume (none where nothing beats).",
+        s=f"First and last picture of {SECONDS:g} s. Green: negative green channel of the skin, detrended. "
+        "Red: true blood volume (absent without a pulse).",
     )  # fmt: skip
     left, inner = _NAME_IN / width, 1 - _NAME_IN / width
     for k, world in enumerate(worlds):
@@ -52,9 +53,9 @@ def contact_sheet(
         traces = figure.add_axes((left, bottom, inner, 0.36 * row / height))
         for column, one in enumerate(samples):
             x = column + np.linspace(0.02, 0.98, len(one.pixels))
-            traces.plot(x, _scaled(_green(one)), color="tab:green", linewidth=0.8)
+            traces.plot(x, _scaled(_green(one)), color=GREEN, linewidth=0.8)
             if one.truth.wave.any():
-                traces.plot(x, _scaled(one.truth.wave), color="tab:red", linewidth=0.8)
+                traces.plot(x, _scaled(one.truth.wave), color=RED, linewidth=0.8)
         traces.set(xlim=(0, columns), ylim=(-0.1, 1.1))
         for axes in (pictures, traces):
             axes.axis("off")
@@ -62,9 +63,7 @@ def contact_sheet(
         figure.text(0.08 / width, middle, world, fontsize=10, fontweight="bold", va="bottom")
         about = "\n".join(textwrap.wrap(load(world).about, 30))
         figure.text(0.08 / width, middle - 0.04 / height, about, fontsize=6, va="top")
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", metadata={"Software": ""})
-    write_bytes(path, picture.getvalue())
+    save_figure(figure, path)
 
 
 def _make(job: tuple[str, int, int, int, str | None]) -> Sample:
@@ -75,19 +74,19 @@ def _make(job: tuple[str, int, int, int, str | None]) -> Sample:
 
 
 def _pair(one: Sample) -> np.ndarray:
-    """The first and the last crop side by side, with a white edge."""
+    """Return the first and the last crop side by side, with a white border."""
     both = np.concatenate([one.pixels[0], one.pixels[-1]], axis=1)
     edged: np.ndarray = np.pad(both, ((0, 0), (1, 1), (0, 0)), constant_values=255)
     return edged
 
 
 def _green(one: Sample) -> FloatArray:
-    """(T,) how much darker than usual the skin's green is."""
+    """Return the detrended negative green channel of the skin, (T,)."""
     weight = one.truth.mask if one.truth.mask.any() else np.ones_like(one.truth.mask)
     return detrend(-(one.pixels[..., 1] * weight).sum((1, 2)) / weight.sum(), _DRIFT)
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Brought to 0–1; the middle where nothing changes."""
+    """Scale values to 0–1; a constant becomes 0.5."""
     span = float(np.ptp(values))
     return (values - values.min()) / span if span > 1e-9 else np.full(len(values), 0.5)

@@ -1,7 +1,7 @@
-"""Procedural heads: a relief for the shading, layers of paint for the rest.
+"""Procedural heads: a height map for the shading, and painted layers for the colours.
 
-Proportions follow what the face detector sees on people: eyes at 40 %, mouth at 74 % of the box's height,
-box 0.74 as wide as high. Nobody in particular; everything about them is drawn at random.
+The proportions match the boxes of the face detector on real faces: eyes at 40 %, mouth at 74 % of the box
+height, box width 0.74 of its height. Every feature is drawn at random.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..types import FloatArray
-from . import figure as fig
-from .fields import octaves, smooth_field, soft
+from . import texture_layers as fig
+from .random_fields import octaves, smooth_field, soft
 from .skin import BLOOD, MELANIN, Skin
 
 # Linear-light colours.
@@ -23,14 +23,14 @@ HAIR = (
     (0.22, 0.14, 0.065),
     (0.4, 0.38, 0.36),
 )
-# The detector's box on these drawings, in drawing units (measured): the figure is scaled to make it one high.
+# The measured box of the detector on these heads, in drawing units. The figure is scaled to box height 1.
 DETECTED_HEIGHT, DETECTED_CENTRE = 0.911, 0.027
 IRIS = ((0.05, 0.025, 0.012), (0.03, 0.018, 0.01), (0.09, 0.13, 0.18), (0.08, 0.11, 0.06))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Where the parts of one face are, in box heights."""
+    """The positions and sizes of the features of one face, in box heights."""
 
     width: float  # half width at the cheeks
     chin: float
@@ -67,7 +67,7 @@ class Shape:
 
 
 def make_head(skin: Skin, px_per_h: float, rng: np.random.Generator) -> fig.Figure:
-    """Draw one person."""
+    """Draw one person at random."""
     shape = Shape.draw(rng)
     u, v = fig.grid(px_per_h)
     u, v = DETECTED_HEIGHT * u, DETECTED_HEIGHT * v + DETECTED_CENTRE
@@ -77,7 +77,9 @@ def make_head(skin: Skin, px_per_h: float, rng: np.random.Generator) -> fig.Figu
     _face(canvas, shape, face, rng)
     opened = canvas.albedo.copy()
     lids = _eyes(canvas, shape)
-    closed = opened * (1 - np.float32(0.06) * lids)  # a lid is the skin around it, a little darker
+    closed = opened * (
+        1 - np.float32(0.06) * lids
+    )  # a lid has the colour of the skin around it, slightly darker
     closed *= 1 - 0.6 * canvas.lash_line(shape)
     blink = closed - canvas.albedo
     _mouth_and_brows(canvas, shape, rng)
@@ -119,7 +121,7 @@ def make_head(skin: Skin, px_per_h: float, rng: np.random.Generator) -> fig.Figu
 
 
 class _Canvas:
-    """The paint so far: later strokes cover earlier ones."""
+    """The layers while they are painted: later strokes cover earlier ones."""
 
     def __init__(
         self, skin: Skin, u: FloatArray, v: FloatArray, px_per_h: float, rng: np.random.Generator
@@ -147,11 +149,11 @@ class _Canvas:
         self.hair_colour *= np.float32(rng.uniform(0.7, 1.5))
 
     def paint(self, mask: FloatArray, colour: FloatArray, skin: float = 0.0, opaque: bool = True) -> None:
-        """Lay a colour over the mask; `skin` says how much of it is living skin."""
+        """Paint a colour over the mask; `skin` is the share of perfused skin in the colour."""
         rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
         if not len(rows):
             return
-        # Most strokes are small: only the part of the canvas that they touch is worked on.
+        # Most strokes are small. Only the part of the canvas inside the mask is changed.
         here = np.s_[..., rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         mask = mask[here]
         self.albedo[here] += mask * (
@@ -180,7 +182,7 @@ class _Canvas:
 
 
 def _body(c: _Canvas, s: Shape, rng: np.random.Generator) -> None:
-    """Hair behind, neck, shoulders and clothes."""
+    """Paint the hair behind the head, the neck, the shoulders and the clothes."""
     if s.hair_length > 0.1:
         behind = soft(0.46 + 0.06 * smooth_field(c.size, (5, 2), rng) - np.abs(c.u), 0.02)
         behind = behind * soft(s.hair_length - c.v, 0.06) * soft(c.v + 0.4, 0.1)
@@ -209,7 +211,7 @@ def _body(c: _Canvas, s: Shape, rng: np.random.Generator) -> None:
 
 
 def _face(c: _Canvas, s: Shape, face: FloatArray, rng: np.random.Generator) -> None:
-    """Ears, the skin of the face, the shadow of a beard."""
+    """Paint the ears, the facial skin and the beard."""
     for side in (-1, 1):
         c.paint(c.oval(side * (s.width + 0.015), -0.03, 0.045, 0.1), c.complexion * np.float32(0.85), skin=1)
     c.paint(face, c.complexion, skin=1)
@@ -227,7 +229,7 @@ def _face(c: _Canvas, s: Shape, face: FloatArray, rng: np.random.Generator) -> N
 
 
 def _eyes(c: _Canvas, s: Shape) -> FloatArray:
-    """Paint both open eyes and return where the closed lids would be."""
+    """Paint both open eyes and return the mask of the closed lids."""
     lids = np.zeros(c.size, np.float32)
     for side in (-1, 1):
         x = (c.u - side * s.eye_u) / s.eye_w
@@ -322,7 +324,7 @@ def _glasses(c: _Canvas, s: Shape, rng: np.random.Generator) -> None:
 
 
 def _relief(c: _Canvas, s: Shape) -> FloatArray:
-    """Height of the face towards the camera; its slopes make the shading."""
+    """Return the height map of the face, from which the normals are computed."""
     a = np.abs(c.u)
     inside = 1 - (c.u / (s.width * 1.12)) ** 2 - ((c.v + 0.06) / 0.66) ** 2
     height = 0.34 * np.sqrt(np.clip(inside, 0.02, 1))
@@ -342,7 +344,7 @@ def _relief(c: _Canvas, s: Shape) -> FloatArray:
 
 
 def _perfusion(c: _Canvas, s: Shape, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Where the pulse shows: strong on forehead and cheeks, nothing in eyes, brows and hair."""
+    """Return perfusion and pulse delay: strong on forehead and cheeks, zero in eyes, brows and hair."""
     a = np.abs(c.u)
     forehead = np.exp(-((c.u / 0.26) ** 2) - ((c.v + 0.3) / 0.14) ** 2)
     cheeks = np.exp(-(((a - 0.18) / 0.1) ** 2) - ((c.v - 0.1) / 0.12) ** 2)
@@ -352,6 +354,6 @@ def _perfusion(c: _Canvas, s: Shape, rng: np.random.Generator) -> tuple[FloatArr
     weight = weight * np.where(c.v > s.chin, 0.5, 1.0) * c.skin_mask
     down = rng.uniform(
         -0.03, 0.05
-    )  # s per box height: the wave arrives later towards the chin, or the forehead
+    )  # s per box height: the pulse arrives later at the chin, or at the forehead
     delay_s = down * c.v + 0.012 * smooth_field(c.size, (4, 4), rng)
-    return fig.finish_perfusion(weight.astype(np.float32), delay_s.astype(np.float32))
+    return fig.normalise_perfusion(weight.astype(np.float32), delay_s.astype(np.float32))

@@ -1,27 +1,27 @@
-"""People from portraits: the face found by the detector, the skin by its colour."""
+"""Figures from portrait photos: a detector finds the face, and a colour model finds the skin."""
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
 
-import av
 import numpy as np
 from scipy import ndimage
 
-from ..errors import InputError
+from ..errors import InputError, VideoError
 from ..face.detector import Detection, Detector
 from ..types import ByteArray, FloatArray
-from . import figure as fig
-from .fields import octaves, smooth_field, soft
+from ..video.decode import ImageSequence
+from . import texture_layers as fig
+from .random_fields import octaves, smooth_field, soft
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
-LID_HALF_H = 0.042  # from the middle of an eye to the skin above and below it, in box heights
-LID_SHADE = 0.94  # of the skin around it, as in procedural heads
+LID_HALF_H = 0.042  # distance from the centre of an eye to the skin above and below it, in box heights
+LID_SHADE = 0.94  # brightness of a lid relative to the skin around it, as in procedural heads
 
 
 def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fig.Figure:
-    """A person from one of the folder's pictures."""
+    """Make a figure from a random portrait of the folder."""
     faces = portraits(folder)
     name = faces[int(rng.integers(len(faces)))]
     rgb, found = _load(folder / name)
@@ -36,7 +36,7 @@ def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fi
     cheeks = np.exp(-(((np.abs(u) - 0.18) / 0.1) ** 2) - ((v - 0.1) / 0.12) ** 2)
     weight = weight * (rng.uniform(0.5, 1) + 0.6 * cheeks) * np.where(v > 0.52, 0.5, 1)
     delay_s = rng.uniform(-0.03, 0.05) * v + 0.012 * smooth_field(size, (4, 4), rng)
-    perfusion, delay_s = fig.finish_perfusion(weight.astype(np.float32), delay_s.astype(np.float32))
+    perfusion, delay_s = fig.normalise_perfusion(weight.astype(np.float32), delay_s.astype(np.float32))
     height = 0.6 * fig.depth(u, v) + 0 * albedo[0]
     lids = _lids(albedo, marks, u, v)
     mouth_u, mouth_v = marks[3:].mean(0)
@@ -48,7 +48,7 @@ def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fi
         alpha=np.ones(size, np.float32),
         perfusion=perfusion,
         delay_s=delay_s,
-        # The picture has its own shading: only a part of the relief is added to it.
+        # The photo already contains shading, so only a part of the relief is added.
         normals=fig.normals_of(0.5 * height, px_per_h),
         gloss=(0.7 * skin).astype(np.float32),
         blink=lids,
@@ -61,12 +61,12 @@ def make_portrait(folder: Path, px_per_h: float, rng: np.random.Generator) -> fi
 
 @functools.lru_cache(maxsize=8)
 def portraits(folder: Path) -> tuple[str, ...]:
-    """The pictures of a folder, sorted by name."""
+    """Return the names of the portraits in a folder, sorted."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder of portraits")
+        raise InputError(f"{folder}: the folder of portraits does not exist")
     files = sorted(file.name for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
     if not files:
-        raise InputError(f"{folder}: no portraits ({' '.join(SUFFIXES)}) in it")
+        raise InputError(f"{folder}: the folder holds no portraits ({' '.join(SUFFIXES)})")
     return tuple(files)
 
 
@@ -78,11 +78,9 @@ def _detector() -> Detector:
 @functools.lru_cache(maxsize=256)
 def _load(path: Path) -> tuple[ByteArray, Detection]:
     try:
-        with av.open(str(path)) as container:
-            frame = next(container.decode(video=0))
-        rgb: ByteArray = np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
-    except (av.FFmpegError, StopIteration, OSError) as error:
-        raise InputError(f"{path}: cannot be read as a picture ({error})") from error
+        rgb: ByteArray = next(iter(ImageSequence([path], [0.0]).frames())).rgb
+    except (VideoError, StopIteration) as error:
+        raise InputError(f"{path}: is not an image that can be read ({error})") from error
     found = _detector().detect(rgb)
     if not found:
         raise InputError(f"{path}: no face found in this portrait; remove it from the folder")
@@ -97,11 +95,11 @@ def _mirrored(rgb: ByteArray, found: Detection) -> tuple[ByteArray, Detection]:
 
 
 def _texture(rgb: ByteArray, found: Detection, px_per_h: float) -> FloatArray:
-    """(3,H,W) the portrait in head coordinates, linear light; its edges go on beyond it."""
+    """Return the portrait in head coordinates and linear light, (3,H,W); edge pixels are repeated."""
     x, y, w, h = found.box
     u, v = fig.grid(px_per_h)
     linear = (rgb.astype(np.float32) / 255) ** np.float32(2.2)
-    if h > 1.5 * px_per_h:  # shrinking: average first
+    if h > 1.5 * px_per_h:  # average before the portrait is reduced in size
         linear = ndimage.gaussian_filter(linear, (0.4 * h / px_per_h,) * 2 + (0,))
     rows = (y + h / 2 + v * h) + 0 * u
     columns = (x + w / 2 + u * h) + 0 * v
@@ -112,7 +110,7 @@ def _texture(rgb: ByteArray, found: Detection, px_per_h: float) -> FloatArray:
 
 
 def _in_head(found: Detection) -> FloatArray:
-    """(5,2) landmarks in head coordinates."""
+    """Return the landmarks in head coordinates, (5,2)."""
     x, y, w, h = found.box
     return (found.landmarks - np.array([x + w / 2, y + h / 2])) / h
 
@@ -123,7 +121,7 @@ def _box(found: Detection) -> FloatArray:
 
 
 def _skin(albedo: FloatArray, marks: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-    """(H,W) probability of skin: near the colour of cheeks and forehead, and near the face."""
+    """Return the probability of skin (H,W), from the distance to the colour of cheeks and forehead."""
     log = np.log(albedo + 0.01)
     chroma = np.stack([log[0] - log[1], log[1] - log[2], 0.35 * log.mean(0)])
     right, left, nose = marks[0], marks[1], marks[2]
@@ -148,7 +146,7 @@ def _skin(albedo: FloatArray, marks: FloatArray, u: FloatArray, v: FloatArray) -
 
 
 def _lids(albedo: FloatArray, marks: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-    """(3,H,W) what closed lids would add: a lid is the skin above and below the eye, a little darker."""
+    """Return the change of the albedo by closed lids (3,H,W), interpolated from the skin around each eye."""
     change = np.zeros_like(albedo)
     px_per_h = 1 / float(v[1, 0] - v[0, 0])
     for eye in marks[:2]:

@@ -1,10 +1,10 @@
-"""From layers, poses, lamps and a pulse to frames.
+"""Render frames from texture layers, poses, lights and a pulse.
 
-    I(x,t) = albedo(x) · shading(x, pose) · (1 − a·w(x)·p(t − τ(x))·blood) · lamps(t)        linear light
+    I(x,t) = albedo(x) · shading(x, pose) · (1 − a·w(x)·p(t − τ(x))·blood) · light(t)        linear light
     p(t − τ) ≈ p(t) − τ·p′(t)
 
-so a person's texture in each frame is a short sum of fixed maps with coefficients that depend on time: one
-matrix product for a handful of frames.
+The texture of a person in each frame is therefore a short sum of fixed maps with time-dependent coefficients.
+One matrix product computes it for FRAMES_AT_ONCE frames.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from ..types import ByteArray, FloatArray
 from . import camera as cam
-from .fields import interpolation
-from .figure import Figure
 from .light import Light, LightSpec, mains
 from .motion import Poses
+from .random_fields import interpolation
 from .skin import Skin
+from .texture_layers import Figure, grid
 from .warp import Sampler, texture_grid
 
 FRAMES_AT_ONCE = 12
@@ -29,21 +29,21 @@ GLOSS_SHARPNESS = 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Actor:
-    """One person in the scene, with what the blood does on the camera's clock."""
+    """One person in the scene, with the blood volume at the times of the camera."""
 
     figure: Figure
     skin: Skin
     poses: Poses
-    pulse: FloatArray  # (T,) blood volume at the camera's times
+    pulse: FloatArray  # (T,) blood volume
     slope: FloatArray  # (T,) its derivative per second
-    centre: tuple[float, float]  # resting place in the frame, pixels (x, y)
+    centre: tuple[float, float]  # resting position in the frame, pixels (x, y)
     px_per_h: float  # pixels of the frame per box height
     gloss: float = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Everything that one clip shows."""
+    """Everything that is needed to render one clip."""
 
     shape: tuple[int, int]  # of the frame, rows and columns
     actors: tuple[Actor, ...]
@@ -52,8 +52,8 @@ class Scene:
     light_spec: LightSpec
     camera: cam.CameraSpec
     gain: FloatArray  # (T,3) exposure and white balance over time
-    t_s: FloatArray  # (T,) when each picture was taken
-    source: cam.IntArray  # (T,) which picture each frame shows
+    t_s: FloatArray  # (T,) times of the pictures
+    source: cam.IntArray  # (T,) index of the picture that each frame shows
 
 
 def frames(scene: Scene, rng: np.random.Generator) -> Iterator[ByteArray]:
@@ -68,30 +68,33 @@ def frames(scene: Scene, rng: np.random.Generator) -> Iterator[ByteArray]:
         scene.camera.readout_s,
         rng.uniform(0, 6),
     )
-    lamps = scene.light.key + scene.light.second
+    intensity = scene.light.key + np.float32(scene.light.spill) * scene.light.second
+    tone = cam.LocalTone(scene.camera.local_tone, scene.shape) if scene.camera.local_tone > 0 else None
     shadow = _shadow(scene)
     shaken = next((actor for actor in scene.actors[:1] if actor.poses.camera_x.any()), None)
-    wall = None if shaken is None else _Wall(scene.background, shaken)
+    moving_background = None if shaken is None else _MovingBackground(scene.background, shaken)
     last: ByteArray | None = None
     for k in range(len(scene.t_s)):
         if last is not None and scene.source[k] == scene.source[k - 1]:
             yield last
             continue
         at = int(scene.source[k])
-        behind = scene.background if wall is None else wall.at(at)
-        picture = behind * (lamps[at] * scene.gain[at])[:, None, None]
+        behind = scene.background if moving_background is None else moving_background.at(at)
+        picture = behind * (intensity[at] * scene.gain[at])[:, None, None]
         for layer in layers:
             layer.draw(picture, at)
         if scene.light_spec.mains_ripple > 0:
             picture *= rows[at][None, :, None]
         if shadow is not None:
-            picture *= _stretch(shadow[at], scene.shape)
+            picture *= _interpolate(shadow[at], scene.shape)
+        if tone is not None:
+            tone.apply(picture)
         last = sensor.expose(picture)
         yield last
 
 
 def skin_radiance(actor: Actor, light: Light) -> float:
-    """Mean brightness of the face's skin under the lamps, before exposure."""
+    """Return the mean brightness of the facial skin before exposure."""
     maps = _shading(actor.figure, light.key_from, light.ambient)
     weight = (
         actor.figure.skin * (actor.figure.perfusion > 0)
@@ -107,7 +110,7 @@ def skin_radiance(actor: Actor, light: Light) -> float:
 
 
 class _Layer:
-    """One actor as maps and coefficients, ready to be drawn into frames."""
+    """The maps and coefficients of one actor, and the part of the frame that the actor covers."""
 
     def __init__(self, actor: Actor, scene: Scene) -> None:
         figure, light = actor.figure, scene.light
@@ -121,7 +124,11 @@ class _Layer:
         part = self._part(figure, cam.optics_reach(scene.camera))
         self.sampler = Sampler(self.shape, figure.shape, figure.px_per_h, part)
         seen = figure.part(*part)
-        maps = _maps(replace(actor, figure=seen), light, scene.camera)
+        spot = _spot(figure, light)
+        maps = _maps(
+            replace(actor, figure=seen), light, scene.camera,
+            spot if spot is None else spot[part[0] : part[1], part[2] : part[3]],
+        )  # fmt: skip
         self.maps = np.empty((3, len(used), seen.alpha.size), np.float32)  # (3,K,N)
         for k, which in enumerate(used):
             self.maps[:, k] = maps[which]().reshape(3, -1)
@@ -129,13 +136,13 @@ class _Layer:
         self.ready: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def _part(self, figure: Figure, rim_px: int) -> tuple[int, int, int, int]:
-        """The part of the texture that is in the picture at any time: a good half of it never is."""
+        """Return the part of the texture that is visible in any frame, usually less than half of it."""
         whole, count = Sampler(self.shape, figure.shape, figure.px_per_h), len(self.coefficients)
         blocks = (self._grids(k, min(k + FRAMES_AT_ONCE, count)) for k in range(0, count, FRAMES_AT_ONCE))
-        return whole.reach(blocks, rim_px)
+        return whole.bounds(blocks, rim_px)
 
     def texture(self, at: int) -> tuple[FloatArray, FloatArray]:
-        """(3,N) premultiplied colour at one moment, and (2,gh,gw) where each pixel looks."""
+        """Return the premultiplied colours (3,N) and the texture grid (2,gh,gw) of one frame."""
         if at not in self.ready:
             span = range(at, min(at + FRAMES_AT_ONCE, len(self.coefficients)))
             block = self.coefficients[span.start : span.stop]
@@ -147,25 +154,38 @@ class _Layer:
         return self.ready[at]
 
     def _grids(self, start: int, stop: int) -> FloatArray:
-        """(T,2,gh,gw) where in the texture the window looks, in some frames."""
+        """Return the texture grids of some frames, (T,2,gh,gw)."""
         poses, actor = self.actor.poses.part(slice(start, stop)), self.actor
         return texture_grid(poses, self.shape, self.centre, actor.px_per_h, actor.figure.flat)
 
     def draw(self, picture: FloatArray, at: int) -> None:
         top, bottom, left, right = self.window
         colours, grid = self.texture(at)
-        seen = self.sampler.look((*colours, self.alpha), grid)
+        seen = self.sampler.sample((*colours, self.alpha), grid)
         part = picture[:, top:bottom, left:right]
         np.subtract(1, seen[3], out=seen[3])
         part *= seen[3]
         part += seen[:3]
 
 
-def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> list[Callable[[], FloatArray]]:
-    """K fixed maps (3,H,W), each made when it is asked for; the order matches `_coefficients`."""
+def _spot(figure: Figure, light: Light) -> FloatArray | None:
+    """Return the falloff (H,W) of the second light from the centre of its spot; None if it is even."""
+    if light.falloff <= 0:
+        return None
+    u, v = grid(figure.px_per_h)
+    (cu, cv), sharp = light.spot, light.falloff
+    return (1 / (1 + (sharp * (u - cu)) ** 2 + (sharp * (v - cv)) ** 2)).astype(np.float32)
+
+
+def _maps(
+    actor: Actor, light: Light, camera: cam.CameraSpec, spot: FloatArray | None
+) -> list[Callable[[], FloatArray]]:
+    """Return functions that compute K fixed maps (3,H,W); the order matches `_coefficients`."""
     f = actor.figure
     key, turn_yaw, turn_pitch = _shading(f, light.key_from, light.ambient)
     second = _shading(f, light.second_from, light.ambient)[0]
+    if spot is not None:
+        second = second * spot
     polish = np.float32(actor.gloss) * f.gloss * f.alpha
     shine, shine_yaw, shine_pitch = (polish * part for part in _gloss(f, light.key_from))
     colour = cam.optics(f.albedo * f.alpha, camera)
@@ -180,7 +200,7 @@ def _maps(actor: Actor, light: Light, camera: cam.CameraSpec) -> list[Callable[[
 
 
 def _coefficients(actor: Actor, light: Light) -> FloatArray:
-    """(T,3,K) how much of each map shows in each frame."""
+    """Return the coefficient of each map in each frame, (T,3,K)."""
     blood = (actor.skin.amplitude * actor.skin.pulsation)[None, :]  # (1,3)
     volume, slope = actor.pulse[:, None] * blood, actor.slope[:, None] * blood
     key, poses = light.key, actor.poses
@@ -196,7 +216,10 @@ def _coefficients(actor: Actor, light: Light) -> FloatArray:
 
 
 def _steady_share(light: Light) -> FloatArray | None:
-    """(3,) the second lamp's strength beside the key light's, if they change together: fewer maps to move."""
+    """Return the constant ratio (3,) of the second light to the key light, or None if the ratio changes.
+
+    With a constant ratio, fewer maps are needed.
+    """
     share = light.second / light.key
     return share[0] if float(np.ptp(share, axis=0).max()) < 1e-4 else None
 
@@ -204,7 +227,7 @@ def _steady_share(light: Light) -> FloatArray | None:
 def _shading(
     figure: Figure, towards: FloatArray, ambient: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(H,W) Lambert shading under one lamp, and its change per radian of yaw and of pitch."""
+    """Return the Lambert shading (H,W) of one light, and its derivatives with respect to yaw and pitch."""
     nx, ny, nz = figure.normals
     lx, ly, lz = towards
     facing = nx * lx + ny * ly + nz * lz
@@ -214,7 +237,7 @@ def _shading(
 
 
 def _gloss(figure: Figure, towards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(H,W) specular reflection of one lamp (Blinn), and its change per radian of yaw and of pitch."""
+    """Return the Blinn specular reflection (H,W) of one light, and its derivatives as in `_shading`."""
     half = towards + np.array([0, 0, 1], np.float32)
     hx, hy, hz = half / np.linalg.norm(half)
     nx, ny, nz = figure.normals
@@ -225,7 +248,7 @@ def _gloss(figure: Figure, towards: FloatArray) -> tuple[FloatArray, FloatArray,
 
 
 def _window(actor: Actor, shape: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Rows and columns of the frame that the person can reach."""
+    """Return top, bottom, left and right of the frame area that the person can cover."""
     reach = 1.05 * actor.px_per_h
     move_x = float(np.abs(actor.poses.x + actor.poses.camera_x).max()) * actor.px_per_h
     move_y = float(np.abs(actor.poses.y + actor.poses.camera_y).max()) * actor.px_per_h
@@ -235,8 +258,8 @@ def _window(actor: Actor, shape: tuple[int, int]) -> tuple[int, int, int, int]:
     return top, max(bottom, top + 2), left, min(shape[1], max(int(x + 1.6 * reach + move_x) + 1, left + 2))
 
 
-class _Wall:
-    """The background as a moving camera sees it: shifted by parts of a pixel, edges repeated."""
+class _MovingBackground:
+    """The background of a moving camera: shifted with sub-pixel precision, edges repeated."""
 
     def __init__(self, background: FloatArray, actor: Actor) -> None:
         poses, self.shape = actor.poses, background.shape[1:]
@@ -246,7 +269,7 @@ class _Wall:
         self.padded = np.pad(background, ((0, 0), rim, rim), mode="edge")
 
     def at(self, at: int) -> FloatArray:
-        """(3,H,W) of one frame."""
+        """Return the background of one frame, (3,H,W)."""
         picture = self.padded
         for axis, length, shift_px in zip((1, 2), self.shape, self.shifts_px[at], strict=True):
             whole = int(np.floor(shift_px))
@@ -259,7 +282,7 @@ class _Wall:
 
 
 def _shadow(scene: Scene) -> FloatArray | None:
-    """(T,rows,columns) coarse gain of a soft shadow that crosses the frame."""
+    """Return the gain of a soft moving shadow on a coarse grid, (T,rows,columns), or None without one."""
     light = scene.light
     if light.shadow is None:
         return None
@@ -269,8 +292,8 @@ def _shadow(scene: Scene) -> FloatArray | None:
     return (1 - light.shadow_depth * covered).astype(np.float32)
 
 
-def _stretch(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    stretched: FloatArray = (
+def _interpolate(field: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    interpolated: FloatArray = (
         interpolation(shape[0], field.shape[0]) @ field @ interpolation(shape[1], field.shape[1]).T
     )
-    return stretched
+    return interpolated

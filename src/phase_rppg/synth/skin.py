@@ -1,4 +1,4 @@
-"""The colour of skin from melanin and blood, and how strongly the pulse colours it.
+"""The colour of skin from melanin and blood, and the amplitude of the pulse in each channel.
 
 Reflectance falls exponentially with each absorber (Beer–Lambert):
     albedo = dermis · exp(−m·melanin − b·blood)
@@ -33,7 +33,7 @@ class Skin:
 
 
 def make_skin(fitzpatrick: int, green_ac: float, spread: float, rng: np.random.Generator) -> Skin:
-    """Skin of one type; `green_ac` is what type I would show, more melanin hides a part of it."""
+    """Draw skin of one Fitzpatrick type; `green_ac` is the amplitude of type I, which melanin reduces."""
     low, high = MELANIN_OF_TYPE[fitzpatrick - 1]
     melanin = float(rng.uniform(low, high))
     blood = float(rng.normal(0, 0.18))

@@ -1,4 +1,4 @@
-"""Who or what stands before the camera: people, and things that only look like them."""
+"""What is in front of the camera: a person, a printed photo, a mannequin or a wall."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from ..types import FloatArray
-from . import figure as fig
-from .fields import soft
+from . import image_filters
+from . import texture_layers as fig
 from .head import make_head
+from .random_fields import soft
 from .skin import Skin
 
 
 def make_subject(
     kind: str, skin: Skin, px_per_h: float, rng: np.random.Generator, faces: Path | None = None
 ) -> fig.Figure:
-    """One figure of a kind of `world.SUBJECTS`; `faces` is a folder of portraits to take people from."""
+    """Make a figure of a kind in `world.SUBJECTS`; `faces` is a folder of portraits to use as people."""
     if kind == "wall":
         return _wall(px_per_h)
     if faces is not None:
@@ -33,10 +34,21 @@ def make_subject(
     return _printed(figure, rng) if kind == "photo" else _mannequin(figure)
 
 
+def smooth_skin(figure: fig.Figure, strength: float) -> fig.Figure:
+    """Blur the colour of the skin, but not eyes, brows, lips and hair, like the beauty filter of a phone."""
+    sigma_px = 0.025 * figure.px_per_h
+    skin = figure.skin * (figure.skin > 0.8)
+    planes = np.concatenate([figure.albedo * skin, skin[None]])
+    for axis in (1, 2):
+        planes = image_filters.gaussian_filter1d(planes, sigma_px, axis, "nearest", truncate=2.5)
+    smooth = planes[:3] / np.maximum(planes[3], 1e-3)
+    return replace(figure, albedo=figure.albedo + np.float32(strength) * skin * (smooth - figure.albedo))
+
+
 def _printed(figure: fig.Figure, rng: np.random.Generator) -> fig.Figure:
-    """The person as a sheet of paper: shading printed in, flat, with a margin."""
+    """Turn a person into a flat print with baked-in shading and a white margin."""
     u, v = fig.grid(figure.px_per_h)
-    shade = np.clip((figure.normals * _lamp(rng)[:, None, None]).sum(0), 0, 1) * 0.7 + 0.35
+    shade = np.clip((figure.normals * _light_direction(rng)[:, None, None]).sum(0), 0, 1) * 0.7 + 0.35
     backdrop = rng.uniform(0.1, 0.7, 3).astype(np.float32)[:, None, None]
     printed = figure.albedo * shade * figure.alpha + backdrop * (1 - figure.alpha)
     sheet = soft(0.78 - np.abs(u), 0.01) * soft(0.86 - np.abs(v), 0.01)
@@ -52,7 +64,7 @@ def _printed(figure: fig.Figure, rng: np.random.Generator) -> fig.Figure:
 
 
 def _mannequin(figure: fig.Figure) -> fig.Figure:
-    """Plastic: the relief of a face in one shiny colour, with painted eyes and mouth."""
+    """Turn a person into a mannequin: the relief in one glossy colour, with painted eyes and mouth."""
     colour = np.array([0.6, 0.45, 0.36], np.float32)[:, None, None]
     plastic = colour * np.ones_like(figure.albedo)
     return replace(
@@ -65,7 +77,7 @@ def _mannequin(figure: fig.Figure) -> fig.Figure:
 
 @functools.lru_cache(maxsize=4)
 def _wall(px_per_h: float) -> fig.Figure:
-    """Nobody: the crop looks at the background."""
+    """Return an empty figure, so that the crop shows the background."""
     side = fig.texture_side(px_per_h)
     plane, colour = np.zeros((side, side), np.float32), np.zeros((3, side, side), np.float32)
     normals = colour.copy()
@@ -78,6 +90,6 @@ def _wall(px_per_h: float) -> fig.Figure:
     )  # fmt: skip
 
 
-def _lamp(rng: np.random.Generator) -> FloatArray:
+def _light_direction(rng: np.random.Generator) -> FloatArray:
     vector = np.array([rng.uniform(-0.6, 0.6), rng.uniform(-0.6, 0), 1.0])
     return (vector / np.linalg.norm(vector)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Move a head: where in the texture each pixel of a frame looks, and looking there fast.
+"""Warp the texture of a head to its pose: map frame pixels to texture coordinates, and interpolate there.
 
-The map is computed on a coarse grid for all frames at once and stretched over the frame by two small matrix
-products; the look-up is bilinear, plane by plane, with `take`.
+The map is computed on a coarse grid for all frames at once. Two small matrix products interpolate it over the
+frame. The texture is interpolated bilinearly, plane by plane, with `take`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..types import FloatArray
-from .fields import interpolation
-from .figure import HALF_EXTENT, depth
 from .motion import Poses
+from .random_fields import interpolation
+from .texture_layers import HALF_EXTENT, depth
 
 GRID_STEP_PX = 8
 
@@ -21,9 +21,9 @@ GRID_STEP_PX = 8
 def texture_grid(
     poses: Poses, shape: tuple[int, int], centre: tuple[float, float], px_per_h: float, flat: bool
 ) -> FloatArray:
-    """(T,2,gh,gw) texture coordinates (v, u) in head units on a coarse grid over a frame of `shape`.
+    """Return texture coordinates (v, u) in head units on a coarse grid over a frame, (T,2,gh,gw).
 
-    `centre` is where (x, y) the head rests in the frame; `px_per_h` how many frame pixels a box height has.
+    `centre` is the resting position (x, y) of the head; a box height has `px_per_h` pixels of the frame.
     """
     rows, columns = (max(2, side // GRID_STEP_PX + 1) for side in shape)
 
@@ -34,7 +34,10 @@ def texture_grid(
     down = np.linspace(0, shape[0] - 1, rows, dtype=np.float32)[None, :, None]
     x: FloatArray = (across - np.float32(centre[0])) / np.float32(px_per_h) - track(poses.camera_x)
     y: FloatArray = (down - np.float32(centre[1])) / np.float32(px_per_h) - track(poses.camera_y)
-    # The head turns about the neck, which stays behind.
+    if poses.skew_x.any() or poses.skew_y.any():  # each row is read at another time
+        below = (down - np.float32(centre[1])) / np.float32(px_per_h)
+        x, y = x - track(poses.skew_x) * below, y - track(poses.skew_y) * below
+    # The head turns about the neck, which does not move.
     hx, hy = x - track(poses.x), y - track(poses.y)
     zoom = np.exp(-track(poses.zoom))
     cos, sin = np.cos(track(poses.roll)) * zoom, np.sin(track(poses.roll)) * zoom
@@ -54,6 +57,8 @@ def texture_grid(
         corners = np.exp(-(((np.abs(u) - 0.14) / 0.1) ** 2) - ((v - 0.22) / 0.09) ** 2)
         u = u * (1 - 0.14 * track(poses.smile) * corners)
         v = v + 0.015 * track(poses.smile) * corners
+    if poses.brow.any():
+        v = v + 0.025 * track(poses.brow) * np.exp(-(((v + 0.2) / 0.09) ** 2) - (u / 0.3) ** 4)
     body = _step((y - 0.42) / 0.4)
     u = u + body * (x - 0.35 * track(poses.x) - u)
     v = v + body * (y - 0.25 * track(poses.y) - v)
@@ -61,9 +66,9 @@ def texture_grid(
 
 
 class Sampler:
-    """Bilinear look-up into planes of one texture for frames of one shape.
+    """Bilinear interpolation in the planes of one texture, for frames of one shape.
 
-    `part` (top, bottom, left, right) says which part of the texture the planes hold; see `reach`.
+    `part` (top, bottom, left, right) is the part of the texture that the planes hold; see `bounds`.
     """
 
     def __init__(
@@ -81,8 +86,8 @@ class Sampler:
         self.down, self.across = interpolation(shape[0], rows), interpolation(shape[1], columns).T
         self.scratch = np.empty((3, *shape), np.float32)
 
-    def look(self, planes: Iterable[FloatArray], grid: FloatArray) -> FloatArray:
-        """(C,H,W) of the frame from C texture planes (Ht·Wt,) and one frame's grid (2,gh,gw)."""
+    def sample(self, planes: Iterable[FloatArray], grid: FloatArray) -> FloatArray:
+        """Interpolate C texture planes (Ht·Wt,) at the grid (2,gh,gw) of one frame, and return (C,H,W)."""
         planes = list(planes)
         v, u = (self.down @ nodes @ self.across for nodes in self._nodes(grid))
         top, _, left, right = self.part
@@ -91,7 +96,7 @@ class Sampler:
         row, column = np.floor(v, out=b), np.floor(u, out=c)
         v -= row
         u -= column
-        # Whole numbers far below 2²⁴ are exact in f32, and cheaper than integers.
+        # Integers below 2²⁴ are exact in float32, and float32 is faster than integer arithmetic here.
         row -= np.float32(top)
         row *= np.float32(width)
         row += column
@@ -99,10 +104,11 @@ class Sampler:
         corner = row.astype(np.intp)
         picture = np.empty((len(planes), *self.shape), np.float32)
         for plane, out in zip(planes, picture, strict=True):
-            plane.take(corner, out=out, mode="clip")
-            plane[1:].take(corner, out=b, mode="clip")
-            plane[width:].take(corner, out=c, mode="clip")
-            plane[width + 1 :].take(corner, out=d, mode="clip")
+            # No index is outside, so the mode does not matter; "wrap" is faster than "clip".
+            plane.take(corner, out=out, mode="wrap")
+            plane[1:].take(corner, out=b, mode="wrap")
+            plane[width:].take(corner, out=c, mode="wrap")
+            plane[width + 1 :].take(corner, out=d, mode="wrap")
             b -= out
             b *= u
             out += b
@@ -114,24 +120,24 @@ class Sampler:
             out += c
         return picture
 
-    def reach(self, grids: Iterable[FloatArray], rim_px: int) -> tuple[int, int, int, int]:
-        """Top, bottom, left and right of what some frames' grids (T,2,gh,gw) look at, and a rim around it."""
+    def bounds(self, grids: Iterable[FloatArray], rim_px: int) -> tuple[int, int, int, int]:
+        """Return top, bottom, left and right of the texture that some grids (T,2,gh,gw) use, with a rim."""
         rim_px += 1  # for rounding between the nodes
         spans = np.array([(grid.min((0, 2, 3)), grid.max((0, 2, 3))) for grid in grids])  # (blocks,2,2)
         (top, left), (bottom, right) = (
             self.scale * np.stack([spans[:, 0].min(0), spans[:, 1].max(0)]) + self.offset
         )
         height, width = self.texture_shape
-        # Two pixels at least: a head that has left the picture looks at the edge of its texture.
+        # At least two pixels: the grid of a head outside the picture is clipped to the edge of its texture.
         return (
             int(np.clip(top - rim_px, 0, height - 2)), int(np.clip(bottom + rim_px + 2, 2, height)),
             int(np.clip(left - rim_px, 0, width - 2)), int(np.clip(right + rim_px + 2, 2, width)),
         )  # fmt: skip
 
     def _nodes(self, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The grid in pixels of the texture, rows and columns, kept inside it.
+        """Return the grid in texture pixels, rows and columns, clipped to the texture.
 
-        That the nodes are inside is enough: what lies between them is too.
+        Values between clipped nodes are inside the texture as well.
         """
         height, width = self.texture_shape
         return (

@@ -1,72 +1,73 @@
-"""Worlds: commented recipes that say what is drawn at random, and how.
+"""Worlds: recipes that state the distribution of every setting of a sample.
 
-A value in a recipe is a number or word (always this), `[low, high]` (uniform), `{log = [low, high]}`
-(log-uniform) or `{choose = [a, b, …], weights = [1, 2, …]}`, where a, b … may be any of these again.
+A value in a recipe is a number or a word (constant), `[low, high]` (uniform), `{log = [low, high]}`
+(log-uniform) or `{choose = [a, b, …], weights = [1, 2, …]}`, where a, b … are values of any of these kinds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import registry
 from ..errors import RecipeError, UnknownNameError
+from ..fileio import TomlError, parse_toml, read_text
 from .background import KINDS as BACKGROUNDS
 from .camera import CameraSpec
 from .codec import NAMES as CODECS
 from .codec import CodecSpec
-from .follow import CropSpec
+from .crop import CropSpec
 from .light import KINDS as LIGHTS
 from .light import LightSpec
 from .motion import KINDS as MOTIONS
 from .motion import MotionSpec
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
 
 SUBJECTS = ("person", "photo", "mannequin", "wall")
 
 
 @dataclass(frozen=True, slots=True)
 class PulseSpec:
-    """The heart, and how strongly the skin shows it."""
+    """The heart rate and its variability, and the amplitude of the pulse in the skin."""
 
-    bpm: float = 72.0
-    rsa: float = 0.04
-    hrv_s: float = 0.015
-    drift_bpm: float = 1.0
-    ectopic_rate: float = 0.0
-    breathing_hz: float = 0.25
+    bpm: float = 72.0  # mean heart rate
+    rsa: float = 0.04  # change of the rate by breathing, relative
+    hrv_s: float = 0.015  # random change of each interval (std)
+    drift_bpm: float = 1.0  # slow change of the rate (std)
+    ectopic_rate: float = 0.0  # share of beats that come early
+    irregular: float = 0.0  # independent change of each interval (log, std); about 0.2 in atrial fibrillation
+    step_factor: float = 1.0  # the mean rate is multiplied by this from `step_s` on
+    step_s: float = 0.0  # time of the step of the rate
+    breathing_hz: float = 0.25  # breaths per second
+    breathing_baseline: float = 0.0  # change of the blood volume by breathing, relative to the pulse
     amplitude: float = 0.01  # peak-to-peak AC/DC of green in linear light, for the lightest skin
-    blood_spread: float = 0.1  # how much the blood-volume vector differs between people
+    blood_spread: float = 0.1  # variation of the blood-volume vector between people
     present: bool = True  # False: the same person without a pulse
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectSpec:
-    """Who or what is in front of the camera."""
+    """The person, photo, mannequin or wall in front of the camera."""
 
-    kind: str = "person"
-    fitzpatrick: int = 2
-    gloss: float = 0.1
+    kind: str = "person"  # "person", "photo", "mannequin" or "wall"
+    fitzpatrick: int = 2  # skin type, 1 lightest to 6 darkest
+    gloss: float = 0.1  # strength of reflections on the skin
 
 
 @dataclass(frozen=True, slots=True)
 class FrameSpec:
-    """How the picture is composed."""
+    """The size of the face, the background and the number of people."""
 
     face_px: float = 170.0  # height of the face box in the full frame
     margin: float = 1.25  # side of the encoded part of the frame over the side of the crop
-    background: str = "plain"
-    people: int = 1
+    background: str = "plain"  # "plain", "gradient", "clutter" …
+    people: int = 1  # faces in a video
+    portrait: bool = False  # a video is upright, 9:16
 
 
 SECTIONS: dict[str, type] = {
@@ -82,17 +83,17 @@ _Spec = TypeVar("_Spec")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A recipe, checked: what is left out has the default of its section."""
+    """A checked recipe. Keys that are absent have the default of their section."""
 
     name: str
     about: str
     sections: Mapping[str, Mapping[str, Any]]
-    recipe: str = ""  # its text, as it was read
+    recipe: str = ""  # the text of the recipe
 
     def draw(
         self, section: type[_Spec], rng: np.random.Generator, fixed: Mapping[str, Any] | None = None
     ) -> _Spec:
-        """One draw of a section; `fixed` holds "section.key" values that are not drawn."""
+        """Draw the values of a section; `fixed` maps "section.key" to values that replace the drawn ones."""
         name = next(key for key, value in SECTIONS.items() if value is section)
         values: dict[str, Any] = {}
         for key, spread in sorted(self.sections.get(name, {}).items()):
@@ -106,38 +107,55 @@ class World:
         return section(**values)
 
 
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Read "section.key=value", which replaces what a world draws: ("pulse.present", False)."""
+    dotted, equals, written = text.partition("=")
+    section, _, key = dotted.strip().partition(".")
+    if section not in SECTIONS:
+        raise UnknownNameError("section of a setting", section, SECTIONS)
+    known = {item.name: item for item in fields(SECTIONS[section])}
+    if key not in known:
+        raise UnknownNameError(f"key of section {section}", key, known)
+    default, value = known[key].default, written.strip()
+    if isinstance(default, bool) and value in ("true", "false"):
+        return f"{section}.{key}", value == "true"
+    if isinstance(default, str) and value:
+        _check(value, f"{section}.{key}", _WORDS.get(f"{section}.{key}"))
+        return f"{section}.{key}", value
+    with contextlib.suppress(ValueError):
+        if equals and not isinstance(default, (bool, str)) and np.isfinite(float(value)):
+            return f"{section}.{key}", float(value)
+    raise RecipeError(text, f"must be {section}.{key}=value, with a value like {default}")
+
+
 def names() -> list[str]:
-    """The worlds that come with the package."""
-    folder = resources.files(__package__.rsplit(".", 1)[0]) / "recipes" / "worlds"
-    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+    """Return the names of the registered worlds."""
+    return registry.names("worlds")
 
 
 @functools.lru_cache(maxsize=32)
 def load(name: str) -> World:
-    """A world by its name, or by the path of a recipe of your own (`.toml`)."""
+    """Load a world by its name or by the path of a recipe (`.toml`)."""
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
             raise RecipeError(name, "no such recipe file")
-        return parse(path.read_text(encoding="utf-8"), path.stem)
-    if name not in names():
-        raise UnknownNameError("world", name, names())
-    folder = resources.files(__package__.rsplit(".", 1)[0]) / "recipes" / "worlds"
-    return parse((folder / f"{name}.toml").read_text(encoding="utf-8"), name)
+        return parse(read_text(path, "toml_mb"), path.stem)
+    return parse(registry.world_text(name), name)
 
 
 def parse(text: str, name: str) -> World:
     """Read and check a recipe."""
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RecipeError(name, f"not valid TOML ({error})") from error
+        table = parse_toml(text, name)
+    except TomlError as error:
+        raise RecipeError(name, str(error).removeprefix(f"{name}: ")) from error
     about = table.pop("about", "")
     for section, values in table.items():
         if section not in SECTIONS:
             raise UnknownNameError(f"section of world {name}", section, SECTIONS)
         if not isinstance(values, dict):
-            raise RecipeError(f"{name}.{section}", "is a table of settings, written [section]")
+            raise RecipeError(f"{name}.{section}", "must be a table, written [section]")
         known = {item.name for item in fields(SECTIONS[section])}
         for key, spread in values.items():
             if key not in known:
@@ -153,19 +171,19 @@ def _check(spread: Any, where: str, words: tuple[str, ...] | None) -> None:
         elif "choose" in spread and set(spread) <= {"choose", "weights"}:
             options, weights = spread["choose"], spread.get("weights")
             if not isinstance(options, list) or not options:
-                raise RecipeError(where, "choose needs a list of values")
+                raise RecipeError(where, "`choose` needs a list of values")
             if weights is not None and (
                 not isinstance(weights, list)
                 or len(weights) != len(options)
                 or not all(isinstance(w, (int, float)) and w >= 0 for w in weights)
                 or sum(weights) <= 0
             ):
-                raise RecipeError(where, f"weights needs {len(options)} numbers ≥ 0, not all 0")
+                raise RecipeError(where, f"`weights` needs {len(options)} numbers ≥ 0, not all 0")
             for option in options:
                 _check(option, where, words)
         else:
             raise RecipeError(
-                where, "a table here is {log = [low, high]} or {choose = [...], weights = [...]}"
+                where, "a table must be {log = [low, high]} or {choose = [...], weights = [...]}"
             )
     elif isinstance(spread, list):
         _check_range(spread, where, positive=False)
@@ -179,7 +197,7 @@ def _check(spread: Any, where: str, words: tuple[str, ...] | None) -> None:
 def _check_range(pair: Any, where: str, positive: bool) -> None:
     numbers = isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, (int, float)) for x in pair)
     if not numbers or pair[0] > pair[1] or (positive and pair[0] <= 0):
-        raise RecipeError(where, f"a range is [low, high]{' above 0' if positive else ''}, got {pair!r}")
+        raise RecipeError(where, f"a range must be [low, high]{' above 0' if positive else ''}, got {pair!r}")
 
 
 def _draw(spread: Any, rng: np.random.Generator) -> Any:

@@ -1,4 +1,4 @@
-"""Training: recipes, losses, clips, the loop that can be killed and resumed, and the export to ONNX.
+"""Training: recipes, clips, losses, the training loop, checkpoints, and the export to ONNX.
 
-Needs the extra `train` (torch). `phase train RECIPE` is the way in.
+Needs the extra `train` (torch). The command is `phase train RECIPE`.
 """

@@ -1,6 +1,7 @@
-"""Vary a clip: codec, place, size, mirror, time, colour, noise. Pure functions of their random generator.
+"""Augment a clip: codec, position, size, mirror, time scale, colour, noise. All functions are pure.
 
-Time-stretch takes the pictures and the wave at the same new moments: the rate and its label change together.
+Time stretching resamples the frames and the wave at the same times, so the heart rate and its label change
+together.
 """
 
 from __future__ import annotations
@@ -16,30 +17,30 @@ from .recipe import Augment
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One draw of everything that is varied."""
+class AugmentParameters:
+    """The random parameters of one augmented clip."""
 
     flip: bool
-    box: tuple[float, float, float, float]  # of the crop in the stored picture, as shares of its side
+    box: tuple[float, float, float, float]  # x, y, width, height of the crop, as shares of the stored side
     stretch: float  # seconds of the source per second of the clip
     gain: FloatArray  # (3,)
     gamma: float
     noise: float
-    seed: int  # of the noise itself
-    crf: float | None = None  # quality at which the source is compressed once more; None: it is not
+    seed: int  # of the sensor noise
+    crf: float | None = None  # constant rate factor of the additional compression; None: no compression
 
 
-_TOGETHER = 8  # pictures that are cut in one go: they stay in the cache
-PLAIN = Draw(False, (0.0, 0.0, 1.0, 1.0), 1.0, np.ones(3), 1.0, 0.0, 0)
+_CROP_FRAMES = 8  # frames that are cropped together, so that they stay in the processor cache
+NO_AUGMENTATION = AugmentParameters(False, (0.0, 0.0, 1.0, 1.0), 1.0, np.ones(3), 1.0, 0.0, 0)
 
 
-def draw(augment: Augment, rng: np.random.Generator) -> Draw:
-    """Decide how one clip is varied."""
+def draw(augment: Augment, rng: np.random.Generator) -> AugmentParameters:
+    """Draw the random parameters of one clip."""
     side = rng.uniform(*augment.scale)
     x, y = 0.5 - side / 2 + rng.uniform(-augment.shift, augment.shift, 2)
     stretch = float(np.exp(rng.uniform(*np.log(augment.stretch))))
     gain = np.exp(rng.normal(0, 1) * augment.brightness) * np.exp(rng.normal(0, augment.gain, 3))
-    how = Draw(
+    parameters = AugmentParameters(
         flip=bool(rng.random() < augment.flip),
         box=(float(x), float(y), float(side), float(side)),
         stretch=stretch,
@@ -48,26 +49,30 @@ def draw(augment: Augment, rng: np.random.Generator) -> Draw:
         noise=float(rng.uniform(0, 1) ** 2 * augment.noise),
         seed=int(rng.integers(2**31)),
     )
-    # From numbers of its own: with or without a codec, everything else is varied alike.
-    luck = np.random.default_rng([how.seed, 1])
-    return replace(how, crf=float(luck.uniform(*augment.crf))) if luck.random() < augment.codec else how
+    # A generator of its own: the codec setting does not change the other parameters.
+    codec_rng = np.random.default_rng([parameters.seed, 1])
+    if codec_rng.random() >= augment.codec:
+        return parameters
+    return replace(parameters, crf=float(codec_rng.uniform(*augment.crf)))
 
 
-def moments(start: float, frames: int, step: float) -> FloatArray:
-    """Positions in the source, in frames: start, start + step, …"""
+def sample_positions(start: float, frames: int, step: float) -> FloatArray:
+    """Return fractional frame positions in the source: start, start + step, …"""
     return start + step * np.arange(frames)
 
 
 def compress(pixels: ByteArray, crf: float) -> ByteArray:
-    """The pictures (T,S,S,3) as they come back from H.264 at this quality."""
+    """Encode frames (T,S,S,3) as H.264 at this quality and return the decoded frames."""
     side = pixels.shape[1]
     even = np.pad(pixels, ((0, 0), (0, side % 2), (0, side % 2), (0, 0)), mode="edge")
-    stored = CodecSpec("h264", crf=crf, preset="veryfast")
-    return np.stack([picture[:side, :side] for picture in transcode(even, stored)])
+    codec = CodecSpec("h264", crf=crf, preset="veryfast")
+    return np.stack([frame[:side, :side] for frame in transcode(even, codec)])
 
 
-def cut(pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float], size: int) -> FloatArray:
-    """Pictures at fractional positions (T,), cropped and resized by area: (T,size,size,3), 0–255."""
+def crop_frames(
+    pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float], size: int
+) -> FloatArray:
+    """Return frames at fractional positions (T,), cropped and area-averaged to (T,size,size,3), 0–255."""
     first, last = int(np.floor(at[0])), min(int(np.floor(at[-1])) + 1, len(pixels) - 1)
     side = pixels.shape[1]
     x, y, width, height = (share * side for share in box)
@@ -75,8 +80,10 @@ def cut(pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float
         small = pixels[first : last + 1].astype(np.float32)
     else:
         crop = AreaCrop((x, y, width, height), size, pixels.shape[1:3])
-        whole = np.asarray(pixels[first : last + 1])  # not a map of a file: looking into one is slow
-        small = np.concatenate([crop.mean(whole[i : i + _TOGETHER]) for i in range(0, len(whole), _TOGETHER)])
+        whole = np.asarray(pixels[first : last + 1])  # a plain array: slicing an `np.memmap` is slow
+        small = np.concatenate(
+            [crop.mean(whole[i : i + _CROP_FRAMES]) for i in range(0, len(whole), _CROP_FRAMES)]
+        )
     share = (at - np.floor(at)).astype(np.float32)
     if not share.any():
         return small[np.floor(at).astype(int) - first]
@@ -87,29 +94,35 @@ def cut(pixels: ByteArray, at: FloatArray, box: tuple[float, float, float, float
     return mixed
 
 
-def cut_mask(mask: FloatArray | None, how: Draw, size: int) -> FloatArray:
-    """A mask (S,S) 0–1 of the stored picture as the varied clip shows it, (size,size) f32; 0 for None."""
+def crop_mask(mask: FloatArray | None, parameters: AugmentParameters, size: int) -> FloatArray:
+    """Return a mask (S,S) of the stored frame as (size,size) of the augmented clip; zeros for None."""
     if mask is None:
         return np.zeros((size, size), np.float32)
     grey = np.repeat(np.rint(255 * mask).astype(np.uint8)[None, :, :, None], 3, 3)  # (1,S,S,3)
-    small = cut(grey, np.zeros(1), how.box, size)[0, :, :, 0] / np.float32(255)
-    return np.ascontiguousarray(small[:, ::-1] if how.flip else small, np.float32)
+    small = crop_frames(grey, np.zeros(1), parameters.box, size)[0, :, :, 0] / np.float32(255)
+    return np.ascontiguousarray(small[:, ::-1] if parameters.flip else small, np.float32)
 
 
-def cut_wave(wave: FloatArray, at: FloatArray) -> FloatArray:
-    """The wave at fractional positions, (T,) f32."""
+def resample_wave(wave: FloatArray, at: FloatArray) -> FloatArray:
+    """Return the wave at fractional positions, (T,) f32."""
     return np.interp(at, np.arange(len(wave)), wave).astype(np.float32)
 
 
-def recolour(pixels: FloatArray, how: Draw) -> ByteArray:
-    """Mirror, gamma, gains and sensor noise; rounded to bytes as every camera does."""
-    if how.flip:
+def recolour(pixels: FloatArray, parameters: AugmentParameters) -> ByteArray:
+    """Apply mirror, gamma, gains and sensor noise, and round to bytes as a camera does."""
+    if parameters.flip:
         pixels = pixels[:, :, ::-1]
-    if how.gamma != 1.0:
-        pixels = 255 * np.power(np.maximum(pixels, 0) / 255, np.float32(how.gamma))
-    if (how.gain != 1).any():
-        pixels = pixels * how.gain.astype(np.float32)
-    if how.noise > 0:
-        rng = np.random.default_rng(how.seed)
-        pixels = pixels + np.float32(how.noise) * rng.standard_normal(pixels.shape, np.float32)
+    if parameters.gamma != 1.0:
+        pixels = 255 * np.power(np.maximum(pixels, 0) / 255, np.float32(parameters.gamma))
+    if (parameters.gain != 1).any():
+        pixels = pixels * parameters.gain.astype(np.float32)
+    if parameters.noise > 0:
+        rng = np.random.default_rng(parameters.seed)
+        pixels = pixels + np.float32(parameters.noise) * rng.standard_normal(pixels.shape, np.float32)
     return np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+
+
+def resize(pixels: ByteArray, at: FloatArray, size: int) -> ByteArray:
+    """Return whole frames at fractional positions (T,), area-averaged to bytes (T,size,size,3)."""
+    plain = NO_AUGMENTATION
+    return recolour(crop_frames(pixels, at, plain.box, size), plain)

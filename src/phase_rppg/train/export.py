@@ -1,4 +1,4 @@
-"""Export a trained network: one ONNX graph for any number of frames, with explicit state and folded norms."""
+"""Export a checkpoint to one ONNX graph for any number of frames, with explicit state and folded norms."""
 
 from __future__ import annotations
 
@@ -14,53 +14,49 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UsageError, WeightsError
+from ..evaluate.leaks import recorded_subjects
 from ..fileio import atomic_path, sha256
 from ..infer.manifest import INPUT, MASK, NEXT, WAVE, Manifest
 from ..infer.onnx import StepModel, load
-from ..nn import build
 from ..nn.counting import parameters
-from ..nn.phasenet.fold import fold
+from ..nn.phasenet.fold_batchnorm import fold
 from ..nn.phasenet.model import CITATION, PhaseNet
 from ..nn.phasenet.streaming import State
-from . import checkpoint
-from .recipe import from_dict
+from .checkpoint import Checkpoint, load_checkpoint
 
 OPSET = 17
 PARITY = 1e-4
 PARITY_FRAMES = 300
-FORBIDDEN = ("Loop", "Scan", "If")  # browsers run them slowly or not at all; nor convolutions over 3 axes
+FORBIDDEN = ("Loop", "Scan", "If")  # slow or missing in browsers, as are convolutions over 3 axes
 
 
-def load_network(path: str | Path) -> tuple[PhaseNet, dict[str, Any]]:
-    """The network of a checkpoint, ready to evaluate, and the checkpoint's facts."""
-    tensors, facts = checkpoint.load(path)
-    recipe = from_dict(facts["recipe"], str(path))
-    options = {key: value for key, value in recipe.network.items() if key != "name"}
-    network = build(recipe.network["name"], **options)
+def load_streaming(which: str | Path) -> tuple[PhaseNet, Checkpoint]:
+    """Return the network of a checkpoint, which must be a PHASE-Net that predicts the pulse."""
+    saved = load_checkpoint(which)
+    network = saved.build_network()
     if not isinstance(network, PhaseNet):
-        raise UsageError(f"{recipe.network['name']} has no streaming form; only PHASE-Net can be exported")
-    if recipe.loss.target != "wave":
-        raise UsageError(f"{path}: was trained on the slope of the pulse; only a wave can be exported")
-    checkpoint.put(network, checkpoint.judged(tensors), path)
-    return network.eval(), facts
+        raise UsageError(f"{saved.spec.name} has no streaming form; only PHASE-Net can be exported")
+    if saved.spec.target != "wave":
+        raise UsageError(f"{which}: was trained on the slope of the pulse; only a wave can be exported")
+    return network, saved
 
 
 def export(path: str | Path, out: str | Path, *, name: str | None = None) -> Manifest:
     """Write `out` (an .onnx file) and its manifest beside it, after comparing the graph with torch."""
-    network, facts = load_network(path)
-    recipe = facts["recipe"]
+    network, saved = load_streaming(path)
     training = {
-        "recipe": recipe,
-        "version": facts.get("version"),
+        "recipe": saved.provenance.get("recipe"),
+        "version": saved.provenance.get("version"),
         "commit": _commit(),
-        "clips_seen": facts.get("clips_seen"),
-        "score": facts.get("score"),
+        "subjects": recorded_subjects(saved.provenance),
+        "clips_seen": saved.provenance.get("clips_seen"),
+        "score": saved.provenance.get("score"),
     }
     return export_network(
         network,
         out,
-        name=name or recipe["network"]["name"],
-        delay_frames=recipe["delay_frames"],
+        name=name or saved.spec.name,
+        delay_frames=saved.spec.delay_frames,
         training=training,
     )
 
@@ -73,7 +69,7 @@ def export_network(
     delay_frames: int = 0,
     training: dict[str, Any] | None = None,
 ) -> Manifest:
-    """Write a network as a step graph with its manifest; refused if it does not compute what torch does."""
+    """Write the ONNX graph of a network and its manifest; raise if its output differs from that of torch."""
     target = Path(out).with_suffix(".onnx")
     folded = fold(network)
     sides = network.config.maps()
@@ -87,9 +83,9 @@ def export_network(
             fps=network.config.fps,
             size=network.size,
             delay_frames=delay_frames,
-            states={key: tuple(tensor.shape) for key, tensor in network.initial_state().tensors().items()},
-            mask=(network.config.masks, sides[-1], sides[-1]),
-            normalise=network.config.normalise,
+            states={key: tuple(t.shape) for key, t in network.initial_state().tensors().items()},
+            mask=(1, sides[-1], sides[-1]),
+            normalise=network.front.normalise,
             receptive_frames=network.receptive_frames,
             parameters=parameters(network),
             parity=0.0,
@@ -112,9 +108,9 @@ def export_network(
 
 
 def parity(network: PhaseNet, model: StepModel, frames: int = PARITY_FRAMES) -> float:
-    """Largest difference between torch (whole clip) and the graph (frame by frame, and in chunks).
+    """Return the largest difference between torch (whole clip) and the graph (single frames, chunks).
 
-    In units of the wave's standard deviation, since its scale is free.
+    The unit is the standard deviation of the wave, because its scale is arbitrary.
     """
     rng = np.random.default_rng(0)
     scene = rng.integers(30, 220, (1, network.size, network.size, 3))
@@ -131,7 +127,7 @@ def parity(network: PhaseNet, model: StepModel, frames: int = PARITY_FRAMES) -> 
 
 
 class _Step(nn.Module):
-    """The network with its state as plain inputs and outputs, one face at a time."""
+    """The network with its state as separate inputs and outputs, for one face."""
 
     def __init__(self, network: PhaseNet, like: State) -> None:
         super().__init__()
@@ -150,7 +146,7 @@ def _write(network: PhaseNet, path: Path) -> None:
     states = list(like.tensors())
     frames = torch.randint(0, 256, (5, network.size, network.size, 3), dtype=torch.uint8)
     with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the tracer warns about sizes that are constant on purpose
+        warnings.simplefilter("ignore")  # the tracer warns about sizes that are constants by design
         torch.onnx.export(
             _Step(network, like),
             (frames, *like.tensors().values()),
@@ -164,18 +160,18 @@ def _write(network: PhaseNet, path: Path) -> None:
 
 
 def _check_operators(path: Path) -> None:
-    """Two dimensions at most, and no control flow: what every runtime, also in a browser, can run."""
+    """Refuse 3-D convolutions and control flow, which not every runtime supports in a browser."""
     import onnx
 
     graph = onnx.load(str(path)).graph
     axes = {item.name: len(item.dims) - 2 for item in graph.initializer}  # of a convolution's weight
     for node in graph.node:
         if node.op_type in FORBIDDEN or (node.op_type == "Conv" and axes.get(node.input[1], 2) > 2):
-            raise WeightsError(path, f"the graph uses {node.op_type}, which not every runtime has")
+            raise WeightsError(path, f"the graph uses {node.op_type}, which not every runtime supports")
 
 
 def _commit() -> str | None:
-    """The commit this code is at, if it is in a repository."""
+    """Return the current commit of the source code, if it is in a repository."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"],

@@ -1,4 +1,4 @@
-"""Stop gently: the first Ctrl-C or SIGTERM lets the step end and saves the state, the second ends at once."""
+"""Handle Ctrl-C and SIGTERM: the first ends training after the current step, the second at once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
-class Stop:
-    """A context in which `asked` says whether the user wants to stop."""
+class StopRequest:
+    """A context manager; `requested` says whether a signal asked to stop."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Stop:
-        if threading.current_thread() is threading.main_thread():  # only there can handlers be set
+    def __enter__(self) -> StopRequest:
+        if threading.current_thread() is threading.main_thread():  # signal handlers work only there
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._ask)
+                self._before[number] = signal.signal(number, self._request)
         return self
 
     def __exit__(
@@ -27,8 +27,8 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         del number, frame
-        if self.asked:
+        if self.requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True

@@ -1,6 +1,6 @@
-"""From sources to batches. What is in a batch is a pure function of (seed, epoch, index).
+"""Make batches from clip sources. The content of a batch is a pure function of (seed, epoch, index).
 
-Workers, processes and resumed runs therefore all see the same clips in the same order.
+Workers, processes and resumed runs therefore get the same clips in the same order.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from ..errors import InputError
 from ..types import BoolArray, ByteArray, FloatArray
 from . import augment
+from .compute import to_device
 from .recipe import Recipe
 from .sources import ClipSource
 
@@ -25,17 +26,26 @@ Item: TypeAlias = tuple[ByteArray, FloatArray, bool, FloatArray]  # pixels, wave
 
 @dataclass(frozen=True)
 class Batch:
-    """Clips and what they should be read as."""
+    """Training clips and their references."""
 
     pixels: Tensor  # (B,T,S,S,3) u8
     wave: Tensor  # (B,T) f32
-    labelled: Tensor  # (B,) bool: whether a weakly supervised loss may look at the wave
-    skin: Tensor  # (B,S,S) f32 0–1: living skin in the clip's first picture; all 0 where nobody knows
+    labelled: Tensor  # (B,) bool: whether a weakly supervised loss uses the wave
+    skin: Tensor  # (B,S,S) f32 0–1: skin in the first frame; all 0 if unknown
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the batch on a device."""
+        parts = (self.pixels, self.wave, self.labelled, self.skin)
+        return Batch(*(to_device(tensor, device) for tensor in parts))
+
+    def pin_memory(self) -> Batch:
+        """Return the batch in page-locked memory; the DataLoader calls this."""
+        return Batch(*(t.pin_memory() for t in (self.pixels, self.wave, self.labelled, self.skin)))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which clip of which source comes when."""
+    """The order of the clips of all sources."""
 
     sizes: tuple[int, ...]  # clips of each source
     weights: tuple[float, ...]
@@ -48,7 +58,7 @@ class Plan:
         return max(1, self.clips_per_epoch // self.batch)
 
     def epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """(source, clip) of every place of an epoch; within a source no clip repeats before all were seen."""
+        """Return (source, clip) for each index of an epoch; a source repeats a clip only after all others."""
         shares = np.array(self.weights) / sum(self.weights)
         counts = np.diff(np.rint(np.cumsum([0.0, *shares]) * self.clips_per_epoch)).astype(int)
         places: list[tuple[int, int]] = []
@@ -63,10 +73,10 @@ class Plan:
 
 
 def plan(recipe: Recipe, sources: Sequence[ClipSource]) -> Plan:
-    """The plan of a recipe over its opened sources."""
+    """Return the plan of a recipe for its opened sources."""
     sizes = tuple(len(source) for source in sources)
     if not all(sizes):
-        raise InputError("a source of the recipe holds no clips yet")
+        raise InputError("a source of the recipe has no clips")
     return Plan(
         sizes,
         tuple(source.weight for source in recipe.data.train),
@@ -77,14 +87,14 @@ def plan(recipe: Recipe, sources: Sequence[ClipSource]) -> Plan:
 
 
 def starts(valid: BoolArray, length: int) -> np.ndarray:
-    """Every first frame from which `length` frames are all valid."""
+    """Return every index from which `length` consecutive frames are valid."""
     if length > len(valid):
         return np.zeros(0, np.int64)
     return np.flatnonzero(np.convolve(valid.astype(np.int64), np.ones(length, np.int64), "valid") == length)
 
 
 class TrainingClips(Dataset[Item]):
-    """Item (epoch, place) is one augmented clip."""
+    """A data set whose item (epoch, index) is one augmented clip."""
 
     def __init__(self, recipe: Recipe, sources: Sequence[ClipSource], size: int, fps: float) -> None:
         self.recipe, self.sources, self.size, self.fps = recipe, sources, size, fps
@@ -97,21 +107,23 @@ class TrainingClips(Dataset[Item]):
             self._epoch = (epoch, self.plan.epoch(epoch))
         source, clip = self._epoch[1][index]
         rng = np.random.default_rng([self.recipe.seed, 3, epoch, index])
-        pixels, wave, skin = make(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
+        pixels, wave, skin = make_clip(self.sources[source], clip, self.recipe, self.size, self.fps, rng)
         # The same clips are labelled in every epoch.
-        luck = np.random.default_rng([self.recipe.seed, 4, source, clip]).random()
-        return pixels, wave, bool(luck < self.recipe.loss.labelled), skin
+        drawn = np.random.default_rng([self.recipe.seed, 4, source, clip]).random()
+        return pixels, wave, bool(drawn < self.recipe.loss.labelled), skin
 
 
-def make(
+def make_clip(
     source: ClipSource, index: int, recipe: Recipe, size: int, fps: float, rng: np.random.Generator
 ) -> tuple[ByteArray, FloatArray, FloatArray]:
-    """One augmented training clip: pixels (T,size,size,3) u8 and wave (T,) f32 on the network's clock, and
-    where its skin is, (size,size) f32."""
+    """Return one augmented clip: pixels (T,size,size,3) u8, wave (T,) f32 and skin mask (size,size) f32.
+
+    Pixels and wave are at the frame rate of the network.
+    """
     pixels, wave, source_fps, meta = source.clip(index)
-    how = augment.draw(recipe.augment, rng)
+    parameters = augment.draw(recipe.augment, rng)
     frames, usable = recipe.data.frames, len(pixels)
-    step = how.stretch * source_fps / fps  # source frames per frame of ours
+    step = parameters.stretch * source_fps / fps  # source frames per frame of the clip
     step = min(step, (usable - 1) / (frames - 1))  # short clips are stretched less
     length = int(np.ceil(step * (frames - 1))) + 1
     valid = meta.get("valid")
@@ -123,32 +135,38 @@ def make(
         choices = starts(valid, length)
         if len(choices) == 0:
             raise InputError(
-                f"{meta.get('name', index)}: no {length} frames in a row with a face and a label"
+                f"{meta.get('name', index)}: no {length} consecutive frames with a face and a reference"
             )
         start = float(rng.choice(choices))
-    at = np.minimum(augment.moments(start, frames, step), usable - 1)
-    wave = augment.cut_wave(wave, at)
-    if how.crf is not None:
+    at = np.minimum(augment.sample_positions(start, frames, step), usable - 1)
+    wave = augment.resample_wave(wave, at)
+    if parameters.crf is not None:
         first = int(at[0])
-        pixels = augment.compress(pixels[first : int(np.ceil(at[-1])) + 1], how.crf)
+        pixels = augment.compress(pixels[first : int(np.ceil(at[-1])) + 1], parameters.crf)
         at = at - first
-    skin = augment.cut_mask(meta.get("mask"), how, size)
-    return augment.recolour(augment.cut(pixels, at, how.box, size), how), wave, skin
+    skin = augment.crop_mask(meta.get("mask"), parameters, size)
+    return augment.recolour(augment.crop_frames(pixels, at, parameters.box, size), parameters), wave, skin
 
 
 def validation_clip(source: ClipSource, index: int, size: int, fps: float) -> tuple[ByteArray, FloatArray]:
-    """A whole clip as it is, on the network's clock."""
+    """Return a whole clip without augmentation, at the frame rate of the network."""
     pixels, wave, source_fps, _ = source.clip(index)
     frames = int((len(pixels) - 1) * fps / source_fps + 1e-6) + 1
-    at = augment.moments(0.0, frames, source_fps / fps)
-    plain = augment.PLAIN
-    return augment.recolour(augment.cut(pixels, at, plain.box, size), plain), augment.cut_wave(wave, at)
+    at = augment.sample_positions(0.0, frames, source_fps / fps)
+    return augment.resize(pixels, at, size), augment.resample_wave(wave, at)
 
 
 def batches(
-    clips: TrainingClips, *, first_step: int, last_step: int, rank: int, world: int, workers: int
+    clips: TrainingClips,
+    *,
+    first_step: int,
+    last_step: int,
+    rank: int,
+    world: int,
+    workers: int,
+    pin_memory: bool = False,
 ) -> Iterator[Batch]:
-    """The batches of one process, from step to step; of w processes each takes one w-th of each batch."""
+    """Yield the batches of one process, which takes 1/world of each batch."""
     share = clips.plan.batch // world
 
     def places() -> Iterator[list[tuple[int, int]]]:
@@ -159,18 +177,19 @@ def batches(
 
     loader = DataLoader(
         clips,
-        batch_sampler=_Places(places),
+        batch_sampler=_BatchSampler(places),
         num_workers=workers,
         collate_fn=_collate,
         multiprocessing_context="spawn" if workers else None,
         prefetch_factor=3 if workers else None,
         worker_init_fn=_one_thread if workers else None,
+        pin_memory=pin_memory,
     )
     yield from loader
 
 
-class _Places:
-    """What a DataLoader calls a batch sampler."""
+class _BatchSampler:
+    """The batch sampler of the DataLoader."""
 
     def __init__(self, places: object) -> None:
         self._places = places

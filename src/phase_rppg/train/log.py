@@ -1,4 +1,4 @@
-"""The log of a run as CSV; a resumed run forgets the lines after its checkpoint and writes them again."""
+"""The CSV log of a run. A resumed run removes the rows after its checkpoint and writes them again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Log:
-    """Appends one line at a time."""
+class CsvLog:
+    """A CSV file to which rows are appended."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path

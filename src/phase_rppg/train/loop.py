@@ -1,10 +1,11 @@
-"""The training loop: can be stopped, killed and resumed, and goes on to the very same weights.
+"""The training loop. A run that is interrupted and resumed ends with the same weights, bit by bit.
 
 OUT/log.csv             one line per `log_every` steps and per validation
-OUT/last.safetensors    everything needed to go on
-OUT/best.safetensors    the network that validated best
-OUT/bad-batch.npz       what made the loss not a number, if that happened
-OUT/NAME/               the same of the recipe NAME that comes first, if there is one (`after`)
+OUT/last.safetensors    the latest checkpoint, from which training can resume
+OUT/best.safetensors    the checkpoint with the best validation score
+OUT/bad-batch.npz       the batch that made the loss NaN or infinite, if there was one
+OUT/NAME/               the same files of the earlier stage NAME
+OUT/CACHE/              the generated clips of a source with `cache = "CACHE"`
 """
 
 from __future__ import annotations
@@ -12,41 +13,96 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import nn
 
-from .. import __version__, registry
+from .. import __version__
 from ..errors import InputError, Interrupted, OutputError, RecipeError
+from ..evaluate.leaks import merged, recorded_subjects
 from ..fileio import atomic_path
 from ..nn import build
-from ..nn.memory import keep_memory
-from . import checkpoint
-from .interrupt import Stop
+from ..nn.memory_allocator import keep_memory
+from ..nn.output import as_float32
+from .checkpoint import Checkpoint, describe, load_checkpoint, load_weights, save_checkpoint
+from .compute import Compute
+from .interrupt import StopRequest
 from .loader import Batch, TrainingClips, batches
-from .log import Log
+from .log import CsvLog
 from .losses import Objective, Terms
-from .recipe import Recipe, from_dict, load
-from .sources import ClipSource, open_source
-from .state import TrainState, learning_rate
-from .validate import Score, choose, validate
+from .recipe import Recipe, Stage, from_dict
+from .sources import ClipSource, OnClips, open_sources, subjects_of
+from .training_state import TrainState, first_momentum, learning_rate
+from .validate import Score, choose_clips, validate
 
 
 @dataclass(frozen=True)
 class Event:
-    """What the loop tells whoever watches, after each step."""
+    """The progress after a step, for the callback `on_step`."""
 
     step: int
     steps: int
     loss: float
     pearson: float
+    clips_per_s: float  # since the start of this run
+    step_rate: float  # steps per second, likewise
     score: Score | None  # of the last validation
+
+
+OnStep = Callable[[Event], None]
+Sources = tuple[list[ClipSource], list[ClipSource]]  # for training and for validation
+
+
+def train_stages(
+    stages: Sequence[Stage],
+    out: str | Path,
+    *,
+    resume: bool = False,
+    sources: Sources | None = None,
+    cache: Path | None = None,
+    on_step: OnStep | None = None,
+    on_clips: OnClips | None = None,
+    compute: Compute | None = None,
+) -> Path:
+    """Train the stages of a recipe in order; returns the checkpoint to use.
+
+    The last stage writes to the folder `out`, an earlier one to `out`/NAME. Finished stages are not repeated.
+    All stages keep generated clips below the folder `cache`, by default `out`. `on_clips` reports the clips
+    that are generated before a stage, `on_step` each step.
+    """
+    out, begin = Path(out), ""
+
+    def run(stage: Stage, folder: Path, resume: bool) -> Path:
+        named = None if on_clips is None else lambda made: on_clips(replace(made, stage=stage.name))
+        return train(
+            stage.recipe,
+            folder,
+            resume=resume,
+            sources=sources,
+            cache=cache or out,
+            on_step=on_step,
+            on_clips=named,
+            begin=begin,
+            compute=compute,
+        )
+
+    *earlier, last = stages
+    _check_folder(out, resume=resume)
+    if not (resume and (out / "last.safetensors").exists()):
+        ends = [out / stage.name / "last.safetensors" for stage in earlier]
+        finished = [_finished(stage.recipe, end) for stage, end in zip(earlier, ends, strict=True)]
+        first = max((number + 1 for number, done in enumerate(finished) if done), default=0)
+        begin = str(ends[first - 1]) if first else ""
+        for stage, end in zip(earlier[first:], ends[first:], strict=True):
+            run(stage, end.parent, resume=True)
+            begin = str(end)
+    return run(last, out, resume=resume)
 
 
 def train(
@@ -54,24 +110,31 @@ def train(
     out: str | Path,
     *,
     resume: bool = False,
-    sources: tuple[list[ClipSource], list[ClipSource]] | None = None,
-    watch: Callable[[Event], None] | None = None,
+    sources: Sources | None = None,
+    cache: Path | None = None,
+    on_step: OnStep | None = None,
+    on_clips: OnClips | None = None,
+    begin: str = "",
+    compute: Compute | None = None,
 ) -> Path:
-    """Train what the recipe says into the folder `out`; returns the checkpoint to use.
+    """Train one recipe, with results in the folder `out`; returns the checkpoint to use.
 
-    Under torchrun every process takes its share of each batch, and the result is that of one process with the
-    whole batch. `sources` (for training and validation) replace those of the recipe.
+    Under torchrun every process takes its share of each batch. The result is that of one process with the
+    whole batch. `sources` replace those of the recipe; `begin` is a checkpoint that replaces `init`.
+    Generated clips are kept below the folder `cache`, by default `out`. `compute` chooses the device, by
+    default a CPU.
     """
-    out, begin = Path(out), recipe.init
-    if recipe.after and not (resume and (out / "last.safetensors").exists()):
-        before, first = out / Path(recipe.after).stem, load(recipe.after)
-        begin = str(before / "last.safetensors")
-        if not _finished(first, begin):
-            train(first, before, resume=True, sources=sources, watch=watch)
-    rank, world = _processes()
-    run = Run(recipe, out, rank, world, resume, sources, begin)
-    with Stop() as stop:
-        run.go(stop, watch or _ignore)
+    compute = compute or Compute()
+    rank, world = _processes(compute)
+
+    def open_all() -> Sources:
+        return sources or _open(recipe, cache or Path(out), rank, world, on_clips)
+
+    run = Run(recipe, Path(out), rank, world, resume, open_all, begin or recipe.init, compute)
+    with StopRequest() as stop:
+        run.go(stop, on_step or _ignore)
+    if world > 1:
+        dist.barrier()  # process 0 has written the checkpoint that the next stage reads
     best = run.out / "best.safetensors"
     return best if best.exists() else run.out / "last.safetensors"
 
@@ -86,9 +149,11 @@ class Run:
         rank: int,
         world: int,
         resume: bool,
-        sources: tuple[list[ClipSource], list[ClipSource]] | None,
-        begin: str,  # checkpoint of the weights to begin with, or nothing
+        open_all: Callable[[], Sources],  # called after the settings have been checked
+        begin: str,  # checkpoint to start from; empty: random weights
+        compute: Compute,
     ) -> None:
+        self.compute, self.device = compute, compute.resolve()
         self.recipe, self.out, self.rank, self.world = recipe, out, rank, world
         share, uneven = divmod(recipe.optimise.batch, world)
         self.micro = recipe.optimise.micro or share
@@ -96,34 +161,51 @@ class Run:
             raise RecipeError(
                 "optimise.batch", f"{recipe.optimise.batch} clips cannot be shared by {world} processes"
             )
-        torch.set_num_threads(1)
-        keep_memory()
+        if self.device.type == "cpu":
+            torch.set_num_threads(1)
+            keep_memory()
         torch.manual_seed(recipe.seed)
-        options = {key: value for key, value in recipe.network.items() if key != "name"}
-        network = build(recipe.network["name"], **options)
-        self.size = int(getattr(network, "size", registry.load("nn", recipe.network["name"]).SIZE))
-        self.fps = float(getattr(getattr(network, "config", None), "fps", 30.0))
+        name, options = recipe.network_options()
+        network = build(name, **options)
+        self.spec = describe(
+            name,
+            options,
+            network,
+            frames=recipe.data.frames,
+            delay_frames=recipe.delay_frames,
+            target=recipe.loss.target,
+        )
+        self.size, self.fps = self.spec.size, self.spec.fps
+        subjects: dict[str, list[str]] = {}
         if begin:
-            checkpoint.put(network, self._weights(begin), begin)
-        self.state = TrainState(network, self._objective(network), recipe.optimise)
-        training, validation = sources or self._open()
+            start = load_checkpoint(begin)
+            load_weights(network, start.weights, begin, name)
+            subjects = recorded_subjects(start.provenance)
+        objective = self._objective(network)  # before the network moves, so that all devices start equal
+        self.state = TrainState(compute.place(network), objective.to(self.device), recipe.optimise)
+        self.state.scaler = compute.scaler()
+        self.forward = compute.compiled(self.state.network)
+        training, validation = open_all()
+        used = {"train": subjects_of(training), "validate": subjects_of(validation)}
+        self.subjects = merged(subjects, used)  # those of the initial weights included
         self.clips = TrainingClips(recipe, training, self.size, self.fps)
-        self.validation = choose(validation, recipe.data.validate_clips)
+        self.validation = choose_clips(validation, recipe.data.validate_clips)
         self.steps = recipe.optimise.epochs * self.clips.plan.steps_per_epoch
         self.score: Score | None = None
         last = out / "last.safetensors"
-        if resume and last.exists():
-            facts = self.state.load(last)
-            if _comparable(from_dict(facts["recipe"], str(last))) != _comparable(recipe):
+        _check_folder(out, resume=resume)
+        if last.exists():
+            saved = load_checkpoint(last)
+            if not _same_recipe(saved, recipe):
                 raise RecipeError("--resume", f"{last} was made by another recipe; choose another --out")
-        elif last.exists():
-            raise OutputError(
-                out, "it holds a run already; add --resume to go on with it, or choose another folder"
-            )
-        self.log = Log(out / "log.csv", self.state.progress.step) if rank == 0 else None
+            made_with = saved.provenance.get("compute", {}).get("precision", "fp32")
+            if made_with != compute.precision:
+                raise RecipeError("--resume", f"{last} was made with --precision {made_with}; repeat it")
+            self.state.load(saved)
+        self.log = CsvLog(out / "log.csv", self.state.progress.step) if rank == 0 else None
 
-    def go(self, stop: Stop, watch: Callable[[Event], None]) -> None:
-        """Take steps until the recipe, patience or the user says enough."""
+    def go(self, stop: StopRequest, on_step: OnStep) -> None:
+        """Train until all steps are done, patience is exhausted or the user interrupts."""
         progress, options = self.state.progress, self.recipe.watch
         feed = batches(
             self.clips,
@@ -132,8 +214,10 @@ class Run:
             rank=self.rank,
             world=self.world,
             workers=self.recipe.data.workers,
+            pin_memory=self.compute.pins_memory,
         )
-        started, since = time.monotonic(), 0
+        began, first = time.monotonic(), progress.step
+        started, since = began, 0
         for batch in feed:
             rate = learning_rate(self.recipe.optimise, progress.step, self.steps)
             terms, norm = self._step(batch, rate)
@@ -155,49 +239,61 @@ class Run:
                 started, since = time.monotonic(), 0
             if self.validation and (progress.step % options.validate_every == 0 or ended):
                 self._validate()
-            halted = self._agreed(stop.asked)
-            if progress.step % options.save_every == 0 or self._enough or halted:
+            halted = self._agreed(stop.requested)
+            if progress.step % options.save_every == 0 or self._finished or halted:
                 self._save("last")
-            watch(Event(progress.step, self.steps, float(terms.total), float(terms.pearson), self.score))
+            step_rate = (progress.step - first) / (time.monotonic() - began)
+            losses = float(terms.total), float(terms.pearson)
+            clips_per_s = step_rate * self.recipe.optimise.batch
+            on_step(Event(progress.step, self.steps, *losses, clips_per_s, step_rate, self.score))
             if halted:
-                raise Interrupted(f"stopped at step {progress.step}; go on with --resume")
-            if self._enough:
+                raise Interrupted(f"stopped at step {progress.step}; continue with --resume")
+            if self._finished:
                 break
 
     @property
-    def _enough(self) -> bool:
-        """Whether all steps are done, or patience is at its end."""
+    def _finished(self) -> bool:
+        """Whether all steps are done or patience is exhausted."""
         progress, patience = self.state.progress, self.recipe.watch.patience
         return progress.step == self.steps or bool(patience and progress.since_best >= patience)
 
     def _step(self, batch: Batch, rate: float) -> tuple[Terms, float]:
-        """One change of the weights from this process's share of a batch."""
+        """Update the weights from the clips of this process; returns the loss terms and the gradient norm."""
         state, options = self.state, self.recipe.optimise
-        # Networks with dropout: the draw depends on the step only, so a resumed run repeats it.
+        # For dropout: random numbers depend on the step only, so a resumed run repeats them.
         torch.manual_seed((self.recipe.seed * 1_000_003 + state.progress.step) * 4096 + self.rank)
         state.network.train()
         state.norms.begin()
         state.optimiser.zero_grad(set_to_none=True)
-        sums = torch.zeros(3)
+        sums = torch.zeros(3, device=self.device)
+        finished = state.progress.step // self.clips.plan.steps_per_epoch / options.epochs
+        batch = batch.to(self.device)
         for first in range(0, len(batch.pixels), self.micro):
             part = slice(first, first + self.micro)
+            with self.compute.autocast():
+                output = self.forward(batch.pixels[part])
             terms = state.objective(
-                state.network(batch.pixels[part]), batch.wave[part], batch.labelled[part], batch.skin[part]
+                as_float32(output), batch.wave[part], batch.labelled[part], batch.skin[part], finished
             )
             share = len(batch.pixels[part]) / options.batch
-            (terms.total * share).backward()
+            state.scaled(terms.total * share).backward()
             state.norms.after_pass()
             sums += share * torch.stack([terms.total.detach(), terms.pearson, terms.auxiliary])
         if self.world > 1:
             dist.all_reduce(sums)
             self._share_gradients()
         state.norms.end(self.world)
+        if state.scaler is not None:
+            state.scaler.unscale_(state.optimiser)
         norm = float(nn.utils.clip_grad_norm_(state.parameters, options.clip_norm or math.inf))
-        if not (math.isfinite(float(sums[0])) and math.isfinite(norm)):
-            raise self._bad(batch, float(sums[0]), norm)
+        # With a loss scaler, gradients may overflow: the scaler skips the step and lowers its scale.
+        overflow = not math.isfinite(norm) and state.scaler is None
+        if not math.isfinite(float(sums[0])) or overflow:
+            raise self._bad_batch(batch, float(sums[0]), norm)
         for group in state.optimiser.param_groups:
             group["lr"] = rate
-        state.optimiser.step()
+            group["betas"] = (first_momentum(options, state.progress.step, self.steps), options.betas[1])
+        state.update_weights()
         state.update_average()
         return Terms(*sums), norm
 
@@ -210,18 +306,10 @@ class Run:
 
     def _validate(self) -> None:
         progress = self.state.progress
-        worse = 0.0
+        value = 0.0
         if self.rank == 0:
-            self.score = validate(
-                self.state.judged,
-                self.validation,
-                self.size,
-                self.fps,
-                delay_frames=self.recipe.delay_frames,
-                frames=self.recipe.data.frames,
-                summed=self.recipe.loss.target == "difference",
-            )
-            worse = math.inf if self.score is None else self.score.value
+            self.score = validate(self.state.validated, self.validation, self.spec)
+            value = math.inf if self.score is None else self.score.value
             if self.log and self.score is not None:
                 self.log.write(
                     step=progress.step,
@@ -229,7 +317,7 @@ class Run:
                     valid_mae_bpm=self.score.mae_bpm,
                     valid_within_5=self.score.within_5,
                 )
-        value = self._told(worse)
+        value = self._broadcast(value)
         if value < progress.best:
             progress.best, progress.since_best = value, 0
             self._save("best")
@@ -239,105 +327,105 @@ class Run:
     def _save(self, name: str) -> None:
         if self.rank != 0:
             return
-        facts: dict[str, Any] = {
+        provenance: dict[str, Any] = {
             "version": __version__,
             "recipe": _comparable(self.recipe),
+            "subjects": self.subjects,
+            "compute": self.compute.facts(),
             "clips_seen": self.state.progress.step * self.recipe.optimise.batch,
-            "finished": self._enough,
+            "finished": self._finished,
             "score": None if self.score is None else vars(self.score),
         }
         if name == "last":
-            self.state.save(self.out / "last.safetensors", facts)
+            self.state.save(self.out / "last.safetensors", self.spec, provenance)
         else:
-            weights = checkpoint.grouped("network", self.state.judged.state_dict())
-            checkpoint.save(
-                self.out / "best.safetensors", weights, {**facts, "step": self.state.progress.step}
+            provenance["step"] = self.state.progress.step
+            save_checkpoint(
+                self.out / "best.safetensors",
+                self.spec,
+                self.state.validated.state_dict(),
+                provenance=provenance,
             )
 
-    def _bad(self, batch: Batch, loss: float, norm: float) -> InputError:
-        """Keep the evidence; the last good checkpoint stays untouched."""
+    def _bad_batch(self, batch: Batch, loss: float, norm: float) -> InputError:
+        """Save the batch for inspection; the last checkpoint is not overwritten."""
         step = self.state.progress.step
         with atomic_path(self.out / "bad-batch.npz") as temporary, open(temporary, "wb") as file:
-            np.savez(file, pixels=batch.pixels.numpy(), wave=batch.wave.numpy(), step=step)
+            np.savez(file, pixels=batch.pixels.cpu().numpy(), wave=batch.wave.cpu().numpy(), step=step)
         return InputError(
-            f"step {step + 1}: the loss is {loss}, its gradient {norm}; the batch is in "
-            f"{self.out / 'bad-batch.npz'}, last.safetensors is from before; try a lower lr or a clip_norm"
+            f"step {step + 1}: the loss is {loss}, its gradient norm {norm}; the batch is in "
+            f"{self.out / 'bad-batch.npz'}; resume from last.safetensors with a lower lr or a clip_norm"
         )
 
     def _agreed(self, asked: bool) -> bool:
         """Whether any process was asked to stop."""
-        return self._told(float(asked), everyone=True) > 0
+        return self._broadcast(float(asked), largest=True) > 0
 
-    def _told(self, value: float, *, everyone: bool = False) -> float:
-        """What process 0 says (or the largest of all), in every process."""
+    def _broadcast(self, value: float, *, largest: bool = False) -> float:
+        """Return the value of process 0, or the largest of all processes, in every process."""
         if self.world == 1:
             return value
-        box = torch.tensor([value], dtype=torch.float64)
-        if everyone:
+        box = torch.tensor([value], dtype=torch.float64, device=self.device)
+        if largest:
             dist.all_reduce(box, dist.ReduceOp.MAX)
         else:
             dist.broadcast(box, 0)
         return float(box)
 
-    def _weights(self, begin: str) -> dict[str, Tensor]:
-        """The weights of a checkpoint, or of an exported network."""
-        if begin.endswith(".safetensors"):
-            return checkpoint.judged(checkpoint.load(begin)[0])
-        from .restore import trainable
-
-        return dict(trainable(begin).state_dict())
-
     def _objective(self, network: nn.Module) -> Objective:
         with torch.no_grad():
             frames = torch.zeros(1, self.recipe.data.frames, self.size, self.size, 3)
             example = network.eval()(frames)
-        loss = self.recipe.loss
-        return Objective(
-            loss.auxiliary,
-            loss.weight,
-            self.fps,
-            warmup_frames=loss.warmup_frames,
-            delay_frames=self.recipe.delay_frames,
-            example=example,
-            main=loss.main,
-            target=loss.target,
+        return Objective(self.recipe.loss, self.fps, delay_frames=self.recipe.delay_frames, example=example)
+
+
+def _open(recipe: Recipe, cache: Path, rank: int, world: int, on_clips: OnClips | None) -> Sources:
+    """Open the sources of a recipe; process 0 generates the clips, the others wait."""
+    if world > 1 and rank:
+        dist.barrier()
+    opened = open_sources(recipe.data, cache, on_clips)
+    if world > 1 and not rank:
+        dist.barrier()
+    return opened
+
+
+def _check_folder(out: Path, *, resume: bool) -> None:
+    """Refuse a folder with a run that would be overwritten."""
+    if not resume and (out / "last.safetensors").exists():
+        raise OutputError(
+            out, "it contains a run already; add --resume to continue it, or choose another folder"
         )
 
-    def _open(self) -> tuple[list[ClipSource], list[ClipSource]]:
-        data = self.recipe.data
-        opened = []
-        for sources in (data.train, data.validate):
-            if self.world > 1 and self.rank:
-                dist.barrier()  # process 0 makes what has to be made
-            opened.append([open_source(source, data.workers) for source in sources])
-            if self.world > 1 and not self.rank:
-                dist.barrier()
-        return opened[0], opened[1]
 
-
-def _finished(recipe: Recipe, path: str) -> bool:
-    """Whether a checkpoint is the end of this recipe: then its clips are not needed any more."""
-    if not Path(path).exists():
+def _finished(recipe: Recipe, path: Path) -> bool:
+    """Whether a checkpoint is the end of this recipe; then its clips are not needed."""
+    if not path.exists():
         return False
-    facts = checkpoint.load(path)[1]
-    same = _comparable(from_dict(facts["recipe"], path)) == _comparable(recipe)
-    return bool(same and facts.get("finished"))
+    saved = load_checkpoint(path)
+    return bool(_same_recipe(saved, recipe) and saved.provenance.get("finished"))
+
+
+def _same_recipe(saved: Checkpoint, recipe: Recipe) -> bool:
+    made_by = from_dict(saved.provenance.get("recipe", {}), str(saved.path))
+    return _comparable(made_by) == _comparable(recipe)
 
 
 def _ignore(event: Event) -> None:
     del event
 
 
-def _processes() -> tuple[int, int]:
-    """(rank, world size), joined to the others if torchrun started us."""
+def _processes(compute: Compute) -> tuple[int, int]:
+    """Return (rank, world size); under torchrun this joins the process group."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world > 1 and not dist.is_initialized():
-        dist.init_process_group("gloo")
+        if compute.backend == "nccl":
+            torch.cuda.set_device(compute.resolve())
+        dist.init_process_group(compute.backend)
     return (dist.get_rank(), world) if world > 1 else (0, 1)
 
 
 def _comparable(recipe: Recipe) -> dict[str, Any]:
-    """The recipe as it comes back from JSON."""
+    """Return the recipe as it is after a round trip through JSON."""
     import json
 
     plain: dict[str, Any] = json.loads(json.dumps(recipe.to_dict()))

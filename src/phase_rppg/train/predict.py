@@ -1,88 +1,79 @@
-"""Read recordings with a trained network: any checkpoint of ours, or weights that were imported.
+"""Run the network of a checkpoint on recordings: for `phase evaluate` and `phase reproduce`.
 
-A network that streams reads a recording in one go. The others read it clip by clip, in clips of their own
-length; the last clip ends with the recording and overlaps the one before.
+A streaming network processes a recording as one sequence. The others process it in clips of their own
+length; the last clip ends with the recording and overlaps the clip before.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from .. import registry
-from ..errors import ArgumentError, WeightsError
-from ..nn import build, weights
+from ..errors import ArgumentError
+from ..evaluate import predictors
+from ..evaluate.conventions import Convention
+from ..evaluate.engine import Prediction
+from ..nn import preprocessing
+from ..nn.output import IntegratedNetwork
 from ..types import ByteArray, FloatArray
-from . import augment, checkpoint
-from .recipe import from_dict
+from . import augment
+from .checkpoint import DEFAULT_FPS, load_checkpoint
+from .compute import Compute, to_device
 
-SUFFIX = ".safetensors"
-CHUNK = 64  # frames that are resized, or streamed, at once
-STEP = 8  # every network takes clips whose length is a multiple of this
-FPS = 30.0
+CHUNK = 64  # frames that are resized and processed together
+STEP = 8  # every network accepts clips whose length is a multiple of this
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
-    """A network that can read, and how it wants to be fed."""
+class TrainedNetwork:
+    """A network that predicts the pulse wave, and its input format."""
 
     name: str
     network: nn.Module
-    size: int  # pixels a side
-    frames: int  # of a clip, for networks that do not stream
-    fps: float = FPS
-    delay_frames: int = 0  # the wave at t answers for the picture at t − delay
-    facts: dict[str, Any] = field(default_factory=dict)
+    size: int  # input height and width in pixels
+    frames: int  # length of a clip, for networks that do not stream
+    fps: float = DEFAULT_FPS
+    delay_frames: int = 0  # the wave at frame t belongs to the input frame t − delay
+    provenance: dict[str, Any] = field(default_factory=dict)
+    compute: Compute = field(default_factory=Compute)
+
+    def run(self, pixels: ByteArray) -> Tensor:
+        """Return the wave (T,) of one clip (T,size,size,3), on the CPU."""
+        with self.compute.autocast():
+            wave: Tensor = self.network(self._input(pixels)).wave[0]
+        return wave.float().cpu()
+
+    def step(self, state: Any, pixels: ByteArray) -> tuple[Any, Tensor]:
+        """Return the new state and the wave (T,) of the next frames, for networks that stream."""
+        with self.compute.autocast():
+            state, out = self.network.step(state, self._input(pixels))  # type: ignore[operator]
+        return state, out.wave[0].float().cpu()
+
+    def _input(self, pixels: ByteArray) -> Tensor:
+        return to_device(torch.from_numpy(np.ascontiguousarray(pixels)[None]), self.compute.resolve())
 
 
-def load(path: str | Path) -> Loaded:
-    """Open a checkpoint of `phase train` or a file of `phase import-weights`; anything else is refused."""
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            header = file.metadata() or {}
-    except FileNotFoundError as error:
-        raise WeightsError(path, "no such file") from error
-    except (SafetensorError, OSError, ValueError) as error:
-        raise WeightsError(path, "not a safetensors file, or damaged") from error
-    if header.get("format") == weights.FORMAT:
-        network, facts = weights.load(path)
-        name = header["network"]
-        return _loaded(name, network, registry.load("nn", name).FRAMES, facts)
-    if "phase" not in header:
-        raise WeightsError(path, "neither a checkpoint of phase train nor a file of phase import-weights")
-    return load_checkpoint(path)
-
-
-def load_checkpoint(path: str | Path) -> Loaded:
-    """The network of a training run, with the weights that were validated."""
-    tensors, facts = checkpoint.load(path)
-    recipe = from_dict(facts["recipe"], str(path))
-    name = recipe.network["name"]
-    network = build(name, **{key: value for key, value in recipe.network.items() if key != "name"})
-    checkpoint.put(network, checkpoint.judged(tensors), path)
-    if recipe.loss.target == "difference":
-        network = weights.Summed(network)
-    return _loaded(name, network.eval(), recipe.data.frames, facts, recipe.delay_frames)
-
-
-def _loaded(name: str, network: nn.Module, frames: int, facts: dict[str, Any], delay: int = 0) -> Loaded:
-    inner = getattr(network, "network", network)
-    size = int(getattr(inner, "size", registry.load("nn", name).SIZE))
-    fps = float(getattr(getattr(inner, "config", None), "fps", FPS))
-    return Loaded(name, network, size, frames, fps, delay, facts)
+def load(which: str | Path, compute: Compute | None = None) -> TrainedNetwork:
+    """Load the network of a checkpoint: of `phase train`, of `phase import-weights`, or a bundled one."""
+    saved = load_checkpoint(which)
+    compute = compute or Compute()
+    spec, network = saved.spec, compute.place(saved.build_pulse_network())
+    return TrainedNetwork(
+        spec.name, network, spec.size, spec.frames, spec.fps, spec.delay_frames, saved.provenance, compute
+    )
 
 
 @torch.no_grad()
-def read(model: Loaded, pixels: ByteArray) -> FloatArray:
-    """The wave of a recording (T,S,S,3) u8 on the network's clock; (T − delay,), for its first pictures.
+def predict_wave(model: TrainedNetwork, pixels: ByteArray) -> FloatArray:
+    """Return the wave (T − delay,) of a recording (T,S,S,3) u8 at the frame rate of the network.
 
-    A recording shorter than a clip of the network is read as one shorter clip, in steps of eight frames.
+    A recording shorter than a clip is one shorter clip; its length is rounded down to a multiple of eight.
     """
     count = len(pixels)
     if hasattr(model.network, "step"):
@@ -90,8 +81,8 @@ def read(model: Loaded, pixels: ByteArray) -> FloatArray:
         state = model.network.initial_state(1)  # type: ignore[operator]
         waves = []
         for part in parts:
-            state, out = model.network.step(state, _resized(pixels[part], model.size))  # type: ignore[operator]
-            waves.append(out.wave[0])
+            state, wave_part = model.step(state, _resized(pixels[part], model.size))
+            waves.append(wave_part)
         whole = torch.cat(waves)
     else:
         length = min(model.frames, count - count % STEP)
@@ -102,32 +93,89 @@ def read(model: Loaded, pixels: ByteArray) -> FloatArray:
             starts.append(count - length)
         whole = torch.zeros(count)
         for start in starts:
-            wave = model.network(_resized(pixels[start : start + length], model.size)).wave[0]
-            whole[start : start + length] = (wave - wave.mean()) / (wave.std() + 1e-8)
-    found: FloatArray = whole[model.delay_frames :].numpy().astype(np.float64)
-    return found
+            part_wave = model.run(_resized(pixels[start : start + length], model.size))
+            whole[start : start + length] = (part_wave - part_wave.mean()) / (part_wave.std() + 1e-8)
+    wave: FloatArray = whole[model.delay_frames :].numpy().astype(np.float64)
+    return wave
 
 
-def _resized(pixels: ByteArray, size: int) -> Tensor:
-    """(T,S,S,3) of any side as bytes of the network's side, (1,T,size,size,3)."""
-    plain = augment.PLAIN
-    small = augment.cut(pixels, np.arange(len(pixels), dtype=float), plain.box, size)
-    return torch.from_numpy(augment.recolour(small, plain)[None])
+class NetworkPredictor:
+    """The network of a checkpoint as a predictor of the evaluation engine."""
+
+    def __init__(self, model: TrainedNetwork) -> None:
+        self.model, self.size = model, model.size
+
+    def predict(self, pixels: ByteArray, fps: float, convention: Convention) -> Prediction:
+        """Return the wave of a recording; where clips are joined, the slope if the network predicts it."""
+        predictors.check_fps(fps, self.model.fps)
+        if convention.joining == "stream":
+            return Prediction(predict_wave(self.model, pixels))
+        return predict_clips(self.model, pixels)
+
+
+@torch.no_grad()
+def predict_clips(model: TrainedNetwork, pixels: ByteArray) -> Prediction:
+    """Return the raw outputs of consecutive clips, joined; frames that do not fill a clip are dropped.
+
+    Networks that normalise their input use the statistics of the whole recording, and the last difference of
+    a clip reaches into the next one, as in the cache of rPPG-Toolbox.
+    """
+    slope = isinstance(model.network, IntegratedNetwork)
+    network = model.network.network if isinstance(model.network, IntegratedNetwork) else model.network
+    small = _resized(pixels, model.size)
+    delay = model.delay_frames
+    length = min(model.frames, (len(small) - delay) // STEP * STEP)
+    if length < STEP:
+        raise ArgumentError("pixels", f"{len(pixels)} frames", f"at least {STEP} frames")
+    statistics = video_statistics(small)
+    waves = []
+    for first in range(0, len(small) - delay - length + 1, length):
+        last = first + length + delay
+        following = torch.from_numpy(small[None, last : last + 1]) if last < len(small) else None
+        with preprocessing.part_of(dataclasses.replace(statistics, following=following)):
+            part = dataclasses.replace(model, network=network).run(small[first:last])
+        waves.append(part[delay:])
+    return Prediction(torch.cat(waves).numpy().astype(np.float64), slope=slope)
+
+
+def video_statistics(pixels: ByteArray) -> preprocessing.VideoStatistics:
+    """Return the statistics of a whole recording (T,S,S,3), computed in chunks."""
+    sums = np.zeros(6)  # count, Σx, Σx² of the pixels and of their relative changes
+    for first in range(0, len(pixels), CHUNK):
+        part = pixels[first : first + CHUNK + 1].astype(np.float64)
+        own = part[: min(CHUNK, len(pixels) - first)]
+        change = (part[1:] - part[:-1]) / (part[1:] + part[:-1] + preprocessing.TINY)
+        sums += [own.size, own.sum(), (own**2).sum(), change.size, change.sum(), (change**2).sum()]
+    mean, change_mean = sums[1] / sums[0], sums[4] / max(sums[3], 1)
+    spread = np.sqrt(max(sums[2] / sums[0] - mean**2, 0.0))
+    change_spread = np.sqrt(max(sums[5] / max(sums[3], 1) - change_mean**2, 0.0))
+    return preprocessing.VideoStatistics(float(mean), float(spread), float(change_spread))
+
+
+def predictor(path: str, compute: Compute | None = None) -> NetworkPredictor:
+    """Load the network of a checkpoint for the evaluation engine; worker processes call this."""
+    torch.set_num_threads(1)
+    return NetworkPredictor(load(path, compute))
+
+
+def _resized(pixels: ByteArray, size: int) -> ByteArray:
+    """Return frames (T,S,S,3) as bytes of the input size, (T,size,size,3)."""
+    return augment.resize(pixels, np.arange(len(pixels), dtype=float), size)
 
 
 class TorchModel:
-    """A torch network in a session (`PulseModel`).
+    """A torch network with the interface of a session (`PulseModel`).
 
-    A network that does not stream answers clip by clip, so with a delay of almost a clip.
+    A network that does not stream returns one clip at a time, so its delay is almost a clip.
     """
 
-    def __init__(self, model: Loaded) -> None:
+    def __init__(self, model: TrainedNetwork) -> None:
         self.model = model
         self.name, self.fps, self.size = model.name, model.fps, model.size
         self._streams = hasattr(model.network, "step")
         self.delay_frames = model.delay_frames + (0 if self._streams else model.frames - 1)
         self._state = model.network.initial_state(1) if self._streams else None  # type: ignore[operator]
-        self._waiting: list[ByteArray] = []  # pictures of the clip that is not full yet
+        self._waiting: list[ByteArray] = []  # frames of the incomplete clip
         self._ready: list[float] = [0.0] * (0 if self._streams else model.frames - 1)
 
     def fresh(self) -> TorchModel:
@@ -138,21 +186,20 @@ class TorchModel:
         if crops.shape[1:] != (self.size, self.size, 3):
             raise ArgumentError("crops", f"shape {crops.shape}", f"(t,{self.size},{self.size},3)")
         if self._streams:
-            pixels = torch.from_numpy(np.ascontiguousarray(crops)[None])
-            self._state, out = self.model.network.step(self._state, pixels)  # type: ignore[operator]
-            wave: FloatArray = out.wave[0].numpy()
+            self._state, part = self.model.step(self._state, crops)
+            wave: FloatArray = part.numpy()
             return wave
         for crop in crops:
             self._waiting.append(crop)
             if len(self._waiting) == self.model.frames:
-                full = self.model.network(torch.from_numpy(np.stack(self._waiting)[None])).wave[0]
+                full = self.model.run(np.stack(self._waiting))
                 self._ready += ((full - full.mean()) / (full.std() + 1e-8)).tolist()
                 self._waiting = []
-        answer, self._ready = self._ready[: len(crops)], self._ready[len(crops) :]
-        return np.array(answer, np.float32)
+        values, self._ready = self._ready[: len(crops)], self._ready[len(crops) :]
+        return np.array(values, np.float32)
 
 
-def pulse_model(path: str) -> TorchModel:
-    """The network of a file, for a session; can be sent to another process by name."""
+def pulse_model(path: str, compute: Compute | None = None) -> TorchModel:
+    """Load the network of a checkpoint for a session; worker processes call this with the path."""
     torch.set_num_threads(1)
-    return TorchModel(load(path))
+    return TorchModel(load(path, compute))

@@ -1,12 +1,15 @@
-"""Recipes: short commented TOML files that say everything about a training run.
+"""Recipes: TOML files that define a training run completely.
 
-Keys are checked against the dataclasses below; an unknown one is refused with the nearest name.
+Keys are checked against the dataclasses below. An unknown key is refused, and the nearest one is named.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import errno
+import os
+import re
 import sys
 import typing
 from collections.abc import Mapping, Sequence
@@ -14,34 +17,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import RecipeError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from ..errors import InputError, RecipeError
+from ..fileio import TomlError, parse_toml, read_toml
 
 FOLDER = Path(__file__).parent.parent / "recipes"
+# Of fields that are newer than some stored recipes: `to_dict` leaves them out if they have their default.
+_LATER = {"later": True}
+MAIN_LOSSES = ("pearson", "mse", "physformer", "rhythmformer", "contrast", "sinc")
+OPTIMISERS = ("adamw", "adam")
+SCHEDULES = ("constant", "cosine", "one-cycle")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where clips come from: exactly one of `clips`, `world`, `prepared`."""
+    """A source of clips: exactly one of `clips`, `world`, `prepared`."""
 
     clips: str = ""  # a folder made by `phase synth --as clips`
     world: str = ""  # a world of the generator
     prepared: str = ""  # a folder made by `phase prepare`
-    weight: float = 1.0  # share of the clips of an epoch
-    part: tuple[float, float] = (0.0, 1.0)  # of the clips (or of the subjects, if prepared), in order
-    # for a world
+    weight: float = 1.0  # relative share of the clips of an epoch
+    part: tuple[float, float] = (0.0, 1.0)  # range of the clips, or of the subjects if prepared
+    # Only for a world:
     count: int = 1000  # clips
-    seconds: float = 10.0
-    size: int = 64
-    seed: int = 0
+    seconds: float = 10.0  # length of a clip
+    size: int = 64  # side of a clip in pixels
+    seed: int = 0  # of the random numbers
     faces: str = ""  # a folder of portraits instead of painted faces
-    cache: str = ""  # make the clips once and keep them here; empty: make them anew each time
-    # for a prepared data set
+    cache: str = ""  # keep the clips in this folder below OUT; empty: generate them again each time
+    # Only for a prepared data set:
     dataset: str = ""
 
     def __post_init__(self) -> None:
@@ -51,38 +55,57 @@ class Source:
             raise RecipeError("source.part", f"got {list(self.part)}, accepted: [from, to] within 0–1")
         _positive("source", self, "weight", "count", "seconds", "size")
 
+    def overlaps(self, other: Source) -> bool:
+        """Whether both sources are parts of one prepared folder that have clips in common."""
+        if not (self.prepared and self.prepared == other.prepared):
+            return False
+        if self.dataset and other.dataset and self.dataset != other.dataset:
+            return False
+        return self.part[0] < other.part[1] and other.part[0] < self.part[1]
+
 
 @dataclass(frozen=True)
 class Data:
-    """Which clips are learnt from, and which ones tell how well."""
+    """The clips for training and for validation."""
 
-    train: tuple[Source, ...]
-    validate: tuple[Source, ...] = ()
-    frames: int = 128  # of a training clip
-    clips_per_epoch: int = 0  # 0: as many as there are
-    validate_clips: int = 64  # at most
-    workers: int = 1  # processes that load and augment; 0: the training process itself
+    train: tuple[Source, ...]  # sources of the training clips
+    validate: tuple[Source, ...] = ()  # sources of the clips that choose the best checkpoint
+    # Subjects that are kept for testing. Training refuses to use them; it does not read their clips.
+    test: tuple[Source, ...] = field(default=(), metadata=_LATER)
+    frames: int = 128  # length of a training clip
+    clips_per_epoch: int = 0  # 0: all clips
+    validate_clips: int = 64  # largest number
+    workers: int = 1  # processes that load and augment clips; 0: the training process itself
 
     def __post_init__(self) -> None:
         _positive("data", self, "frames", "validate_clips")
         if not self.train:
             raise RecipeError("data.train", "needs at least one source")
+        for table in ("train", "validate"):
+            for used in getattr(self, table):
+                if any(used.overlaps(tested) for tested in self.test):
+                    raise RecipeError(
+                        f"data.{table}", f"the part {list(used.part)} has subjects of data.test"
+                    )
 
 
 @dataclass(frozen=True)
 class Augment:
-    """How clips are varied; each is a pure function of (seed, epoch, index). Zero switches one off."""
+    """Augmentation, a pure function of (seed, epoch, index). Zero disables each."""
 
     flip: float = 0.5  # probability
-    shift: float = 0.06  # of the crop, as a share of its side
-    scale: tuple[float, float] = (0.88, 1.06)  # side of the crop relative to the stored one
-    stretch: tuple[float, float] = (0.8, 1.25)  # of time: changes the rate and its label together
-    gain: float = 0.1  # spread of each colour's gain
-    gamma: float = 0.15  # spread of the logarithm of gamma
-    brightness: float = 0.15  # spread of the logarithm of brightness
+    shift: float = 0.06  # largest shift of the crop, as a share of its side
+    scale: tuple[float, float] = (0.88, 1.06)  # range of the side of the crop, relative to the stored one
+    stretch: tuple[float, float] = (
+        0.8,
+        1.25,
+    )  # range of the time scale, which also scales the heart rate
+    gain: float = 0.1  # standard deviation of the gain of each colour channel
+    gamma: float = 0.15  # standard deviation of the logarithm of gamma
+    brightness: float = 0.15  # standard deviation of the logarithm of brightness
     noise: float = 1.5  # largest standard deviation, in grey levels
-    codec: float = 0.0  # probability that a clip is stored once more as H.264, before all else
-    crf: tuple[float, float] = (18.0, 30.0)  # at a quality of this range: 0 best … 51 worst
+    codec: float = 0.0  # probability of encoding a clip as H.264, before all other augmentation
+    crf: tuple[float, float] = (18.0, 30.0)  # range of the constant rate factor: 0 best … 51 worst
 
     def __post_init__(self) -> None:
         for name in ("scale", "stretch"):
@@ -98,18 +121,21 @@ class Augment:
 
 @dataclass(frozen=True)
 class Loss:
-    """What is minimised: main + λ · auxiliary."""
+    """The loss: main + λ · auxiliary."""
 
-    main: str = "pearson"  # negative Pearson; or "contrast" (Contrast-Phys+), for the network contrast-phys
-    labelled: float = 1.0  # share of the clips whose reference "contrast" may see; 0: none, unsupervised
-    target: str = "wave"  # what the network's wave shall be: the pulse, or "difference", its slope
-    # "latent", "spectral", "oscillator", "none"; where the generator knows the skin, "skin" or "cover"
+    # "pearson": negative Pearson correlation; "mse": squared error to the target of unit variance;
+    # "physformer" and "rhythmformer": with the spectrum as a classifier of the rate; "contrast": for
+    # contrast-phys only; "sinc": without references
+    main: str = "pearson"
+    labelled: float = 1.0  # share of the clips whose reference "contrast" uses; 0: unsupervised
+    target: str = "wave"  # what the network predicts: the pulse, or "difference", its slope
+    # "latent", "spectral", "oscillator" or "none"; for clips with a known skin mask also "skin" or "cover"
     auxiliary: str = "latent"
     weight: float = 0.1  # λ
-    warmup_frames: int = 15  # at the start of a clip that are not judged: the network has seen too little
+    warmup_frames: int = 15  # frames at the start of a clip without loss: too few frames precede them
 
     def __post_init__(self) -> None:
-        for name, choices in (("main", ("pearson", "contrast")), ("target", ("wave", "difference"))):
+        for name, choices in (("main", MAIN_LOSSES), ("target", ("wave", "difference"))):
             if getattr(self, name) not in choices:
                 accepted = " or ".join(map(repr, choices))
                 raise RecipeError(f"loss.{name}", f"got {getattr(self, name)!r}, accepted: {accepted}")
@@ -119,93 +145,159 @@ class Loss:
 
 @dataclass(frozen=True)
 class Optimise:
-    """How the weights are changed."""
+    """Settings of the optimiser."""
 
-    epochs: int = 15
+    epochs: int = 15  # passes over the clips
     batch: int = 4  # clips per step, over all processes
-    micro: int = 0  # clips per forward pass (BatchNorm sees these together); 0: the whole share of a process
-    lr: float = 1e-4
-    schedule: str = "constant"  # or "cosine", to a hundredth
-    warmup_steps: int = 0
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.999)
-    clip_norm: float = 0.0  # largest gradient norm; 0: any
+    micro: int = 0  # clips per forward pass, and so per BatchNorm batch; 0: all clips of a process
+    lr: float = 1e-4  # learning rate
+    # "cosine" falls to 1 % of lr; "one-cycle" rises from 4 % to lr and falls to almost 0, with the momentum
+    # against it, as torch's OneCycleLR does
+    schedule: str = "constant"
+    warmup_steps: int = 0  # steps in which the learning rate rises from 0
+    weight_decay: float = 0.0  # of AdamW
+    betas: tuple[float, float] = (0.9, 0.999)  # of AdamW
+    clip_norm: float = 0.0  # largest gradient norm; 0: no limit
     ema: float = 0.0  # decay of the running average of the weights; 0: none
-    norm_momentum: float = 0.1  # of BatchNorm's statistics, per step
+    norm_momentum: float = 0.1  # momentum of the BatchNorm statistics, per step
+    # "adam" adds the weight decay to the gradient, "adamw" to the weights
+    optimiser: str = field(default="adamw", metadata=_LATER)
 
     def __post_init__(self) -> None:
         _positive("optimise", self, "epochs", "batch", "lr", "norm_momentum")
-        if self.schedule not in ("constant", "cosine"):
-            raise RecipeError("optimise.schedule", f"got {self.schedule!r}, accepted: 'constant', 'cosine'")
+        for name, choices in (("schedule", SCHEDULES), ("optimiser", OPTIMISERS)):
+            if getattr(self, name) not in choices:
+                accepted = " or ".join(map(repr, choices))
+                raise RecipeError(f"optimise.{name}", f"got {getattr(self, name)!r}, accepted: {accepted}")
         if self.micro and self.batch % self.micro:
             raise RecipeError("optimise.micro", f"{self.micro} does not divide the batch of {self.batch}")
 
 
 @dataclass(frozen=True)
 class Watch:
-    """When to look, save and stop. In steps."""
+    """When to log, save, validate and stop, in steps."""
 
-    log_every: int = 10
-    save_every: int = 200
-    validate_every: int = 200
-    patience: int = 0  # stop after so many validations without improvement; 0: never
+    log_every: int = 10  # steps between lines of log.csv
+    save_every: int = 200  # steps between checkpoints
+    validate_every: int = 200  # steps between validations
+    patience: int = 0  # validations without improvement before training stops; 0: never stop early
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A whole training run."""
+    """One training run."""
 
-    network: Mapping[str, Any]  # name, and any option of that network
-    data: Data
-    augment: Augment = field(default_factory=Augment)
-    loss: Loss = field(default_factory=Loss)
-    optimise: Optimise = field(default_factory=Optimise)
-    watch: Watch = field(default_factory=Watch)
-    seed: int = 0
-    delay_frames: int = 0  # the network answers for the picture so many frames ago
-    init: str = ""  # start from a checkpoint, an exported network, or one that comes along
-    after: str = ""  # or a recipe that is trained first, and from whose weights this one goes on
+    network: Mapping[str, Any]  # name and options of the network
+    data: Data  # the clips
+    augment: Augment = field(default_factory=Augment)  # changes of each clip
+    loss: Loss = field(default_factory=Loss)  # what is minimised
+    optimise: Optimise = field(default_factory=Optimise)  # how it is minimised
+    watch: Watch = field(default_factory=Watch)  # when to log and save
+    seed: int = 0  # of the random numbers
+    delay_frames: int = 0  # the wave at frame t is the pulse at frame t − delay
+    init: str = ""  # start from a checkpoint: a file, or the name of a bundled one
 
     def __post_init__(self) -> None:
-        if self.init and self.after:
-            raise RecipeError("init, after", "got both, accepted: a checkpoint, or a recipe that makes one")
         if not isinstance(self.network.get("name"), str):
             raise RecipeError("network", "needs a name, e.g. name = 'phasenet-stream'")
         if self.delay_frames < 0:
             raise RecipeError("delay_frames", f"got {self.delay_frames}, accepted: 0 or more")
         together = self.optimise.micro or self.optimise.batch
-        if self.loss.main == "contrast" and together < 2:
-            raise RecipeError("loss.main", "'contrast' compares clips: needs 2 or more in a forward pass")
+        if self.loss.main in ("contrast", "sinc") and together < 2:
+            raise RecipeError(
+                "loss.main", f"{self.loss.main!r} compares clips and needs 2 or more in a forward pass"
+            )
         if self.data.frames <= max(self.loss.warmup_frames, self.delay_frames) + 30:
-            raise RecipeError("data.frames", f"{self.data.frames} leaves less than a second to judge")
+            raise RecipeError("data.frames", f"{self.data.frames} leaves less than a second for the loss")
+
+    def network_options(self) -> tuple[str, dict[str, Any]]:
+        """Return the arguments of `nn.build`: the name of the network and its options."""
+        options = dict(self.network)
+        return options.pop("name"), options
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
+        """Return plain values that can be written as JSON."""
         plain: dict[str, Any] = dataclasses.asdict(self)
+        _drop_defaults(self, plain)
         return plain
 
 
-def load(name: str | Path, settings: Sequence[str] = ()) -> Recipe:
-    """Read a recipe: a file, or the name of one that comes with the package; settings are "key=value"."""
+def _drop_defaults(owner: Any, plain: dict[str, Any]) -> None:
+    """Remove the later fields with their default values from the plain values of a dataclass."""
+    for item in dataclasses.fields(owner):
+        value = getattr(owner, item.name)
+        if item.metadata == _LATER and value == item.default:
+            del plain[item.name]
+        elif dataclasses.is_dataclass(value):
+            _drop_defaults(value, plain[item.name])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a recipe file; it starts from the weights of the stage before."""
+
+    name: str
+    recipe: Recipe
+
+
+def load_stages(name: str | Path, settings: Sequence[str] = ()) -> list[Stage]:
+    """Read a recipe file, or a bundled recipe by its name; settings are "key=value".
+
+    Every `[[stage]]` of the file has a name and the values in which it differs from the rest of the file. A
+    file without stages is one stage.
+    """
     path = Path(name)
     if not path.is_file() and (FOLDER / f"{name}.toml").is_file():
         path = FOLDER / f"{name}.toml"
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+    if not path.exists():
         known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.toml")))
-        raise RecipeError(
-            str(name), f"{error.strerror or error}; recipes that come along: {known}"
-        ) from error
-    except ValueError as error:
-        raise RecipeError(str(path), f"not valid TOML ({error})") from error
+        raise RecipeError(str(name), f"{os.strerror(errno.ENOENT)}; bundled recipes: {known}")
+    try:
+        values = read_toml(path)
+    except TomlError as error:
+        raise RecipeError(str(path), str(error).removeprefix(f"{path}: ")) from error
     for setting in settings:
         _set(values, setting)
-    return from_dict(values, str(path))
+    return stages_from_dict(values, str(path))
+
+
+def stages_from_dict(values: Mapping[str, Any], where: str = "recipe") -> list[Stage]:
+    """Return the stages of a recipe file from its plain values."""
+    common = {key: value for key, value in values.items() if key != "stage"}
+    if "stage" not in values:
+        return [Stage(Path(where).stem, from_dict(common, where))]
+    tables = values["stage"]
+    if not (isinstance(tables, list) and tables and all(isinstance(table, Mapping) for table in tables)):
+        raise RecipeError(where, f"stage: got {tables!r}, accepted: tables [[stage]]")
+    stages: list[Stage] = []
+    for number, table in enumerate(tables, 1):
+        name = table.get("name")
+        if not (isinstance(name, str) and re.fullmatch(r"[\w-]+", name)):
+            raise RecipeError(
+                where, f"stage {number}: got the name {name!r}, accepted: letters, digits, -, _"
+            )
+        if name in {stage.name for stage in stages}:
+            raise RecipeError(where, f"stage {number}: the name {name!r} is used twice")
+        if "init" in table and stages:
+            raise RecipeError(where, f"stage {name}: init is accepted in the first stage only")
+        merged = _merge(common, {key: value for key, value in table.items() if key != "name"})
+        if stages:
+            merged.pop("init", None)
+        stages.append(Stage(name, from_dict(merged, f"{where}: stage {name}")))
+    return stages
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with some values replaced; tables are merged, lists are replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+        merged[key] = _merge(base[key], value) if both else value
+    return merged
 
 
 def from_dict(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
-    """Check plain values and make them a recipe."""
+    """Return a recipe from plain values, which are checked."""
     return _make(Recipe, values, where)
 
 
@@ -236,7 +328,9 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     if origin is not None and origin is not tuple and isinstance(value, Mapping):
         return dict(value)
     if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        if abs(value) <= sys.float_info.max:  # False for NaN and infinity, and for integers beyond it
+            return float(value)
+        raise RecipeError(where, "accepted: a finite number")
     if isinstance(kind, type) and isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
         return value
     raise RecipeError(where, f"got {value!r}, accepted: {getattr(kind, '__name__', kind)}")
@@ -248,8 +342,8 @@ def _set(values: dict[str, Any], setting: str) -> None:
     if not equals or not key.strip():
         raise RecipeError("--set", f"got {setting!r}, accepted: key=value, e.g. optimise.lr=3e-4")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
+        value = parse_toml(f"value = {text}", "--set")["value"]
+    except InputError:
         value = text
     *parents, last = key.strip().split(".")
     place: Any = values

@@ -1,4 +1,4 @@
-"""How well a network reads whole clips it has not learnt from."""
+"""Validation: correlation and heart-rate error on whole clips that are not used for training."""
 
 from __future__ import annotations
 
@@ -9,89 +9,85 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..nn.weights import Summed
+from ..nn.output import IntegratedNetwork
 from ..signal.rate import spectral_peak
 from ..types import ByteArray, FloatArray
+from .checkpoint import NetworkSpec
 from .loader import validation_clip
 from .losses import correlation
 from .sources import ClipSource
 
-WARMUP_S = 1.0  # the network has seen too little
+WARMUP_S = 1.0  # at the start of a clip, without validation: too few frames precede it
 
 
 @dataclass(frozen=True)
 class Score:
-    """Over the clips with a pulse."""
+    """The validation score over all clips with a pulse."""
 
-    pearson: float  # mean correlation with the true wave
-    mae_bpm: float  # mean error of the rate over the clip
-    within_5: float  # 0–1: share of clips within 5 bpm
+    pearson: float  # mean correlation with the reference
+    mae_bpm: float  # mean absolute error of the heart rate
+    within_5: float  # 0–1: share of clips with an error of at most 5 bpm
 
     @property
     def value(self) -> float:
-        """What "best" is chosen by: error of the rate, and correlation where rates tie."""
+        """The number that selects the best checkpoint, lower is better: rate error minus correlation."""
         return self.mae_bpm - self.pearson
 
 
-def choose(sources: Sequence[ClipSource], count: int) -> list[tuple[ClipSource, int]]:
-    """At most `count` clips, evenly from all sources."""
+def choose_clips(sources: Sequence[ClipSource], count: int) -> list[tuple[ClipSource, int]]:
+    """Return at most `count` clips, evenly spaced over all sources."""
     every = [(source, index) for source in sources for index in range(len(source))]
     picks = np.unique(np.linspace(0, len(every) - 1, min(count, len(every))).astype(int))
     return [every[i] for i in picks]
 
 
 @torch.no_grad()
-def validate(
-    network: nn.Module,
-    clips: Sequence[tuple[ClipSource, int]],
-    size: int,
-    fps: float,
-    *,
-    delay_frames: int,
-    frames: int,
-    summed: bool = False,
-) -> Score | None:
-    """Read every clip; None if none has a pulse. Networks that cannot stream read `frames` at a time.
+def validate(network: nn.Module, clips: Sequence[tuple[ClipSource, int]], spec: NetworkSpec) -> Score | None:
+    """Score a network on whole clips; None if no clip has a pulse.
 
-    With `summed` the network gives the slope of the pulse, which is summed up.
+    A network that does not stream processes `spec.frames` frames at a time.
     """
+    fps, delay_frames = spec.fps, spec.delay_frames
+    whole = IntegratedNetwork(network) if spec.target == "difference" else network
     training = network.training
     network.eval()
     errors, correlations = [], []
     skip = delay_frames + round(WARMUP_S * fps)
     for source, index in clips:
-        pixels, wave = validation_clip(source, index, size, fps)
-        truth = wave[skip - delay_frames : len(wave) - delay_frames]
+        pixels, reference = validation_clip(source, index, spec.size, fps)
+        truth = reference[skip - delay_frames : len(reference) - delay_frames]
         true = bpm_of(truth, fps)
         if true is None:
             continue
-        read = _read(Summed(network) if summed else network, pixels, frames)[:, skip:]
-        truth = truth[: read.shape[1]]
-        correlations.append(float(correlation(read, torch.from_numpy(truth[None]))[0]))
-        answer = bpm_of(read[0].numpy().astype(float), fps)
-        errors.append(abs((answer if answer is not None else 0.0) - true))
+        wave = _predict(whole, pixels, spec.frames)[:, skip:]
+        truth = truth[: wave.shape[1]]
+        correlations.append(float(correlation(wave, torch.from_numpy(truth[None]))[0]))
+        found = bpm_of(wave[0].numpy().astype(float), fps)
+        errors.append(abs((found if found is not None else 0.0) - true))
     network.train(training)
     if not errors:
         return None
     return Score(float(np.mean(correlations)), float(np.mean(errors)), float(np.mean(np.array(errors) <= 5)))
 
 
-def _read(network: nn.Module, pixels: ByteArray, frames: int) -> Tensor:
-    """The wave (1,T) of a clip; a network of fixed length leaves out what does not fill its last clip."""
-    whole = torch.from_numpy(pixels[None])
+def _predict(network: nn.Module, pixels: ByteArray, frames: int) -> Tensor:
+    """Return the wave (1,T); a network of fixed length drops the frames that do not fill a clip."""
+    parameter = next(network.parameters(), None)
+    device = torch.device("cpu") if parameter is None else parameter.device
+    whole = torch.from_numpy(pixels[None]).to(device)
     if streams(network) or pixels.shape[0] < frames:
         wave: Tensor = network(whole).wave
-        return wave
+        return wave.cpu()
     parts = [network(part).wave for part in whole.split(frames, 1) if part.shape[1] == frames]
-    return torch.cat(parts, 1)
+    return torch.cat(parts, 1).cpu()
 
 
 def streams(network: nn.Module) -> bool:
-    """Whether a clip of any length can be read at once."""
+    """Whether the network accepts clips of any length."""
     return hasattr(getattr(network, "network", network), "step")
 
 
 def bpm_of(wave: FloatArray, fps: float) -> float | None:
-    """The rate of a wave, None if it has none."""
+    """Return the heart rate of a wave, or None without a spectral peak."""
     peak = spectral_peak(np.asarray(wave, float), fps)
     return None if peak is None else float(peak.bpm)

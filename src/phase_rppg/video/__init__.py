@@ -1,10 +1,11 @@
-"""Videos, image sequences and cameras: pictures with the time they were taken, and back into files.
+"""Videos, image sequences and cameras as sources of frames with timestamps, and video encoding.
 
-    probe    what a file says about itself           camera   a live camera
-    decode   files and images as sources of frames   encode   frames into a file
-    guard    decoding in a child process; decoder.py is what runs there
+    probe      the header of a file                    camera     a live camera
+    decode     files and images as frames              reconnect  a camera that is opened again after a loss
+    guard      decoding in a child process             encode     write frames to a file
+    decoder    the script of the child process         suffixes   the suffixes of video files
 
-Nothing here imports av until it is needed.
+The modules import av only when it is needed.
 """
 
 from .camera import Camera

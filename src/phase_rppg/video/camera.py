@@ -18,18 +18,18 @@ import numpy as np
 from ..errors import VideoError
 from ..types import Frame
 
-DRIVERS = ("v4l2", "avfoundation", "dshow", "lavfi")  # of "driver:name"
-SILENCE_S = 5.0  # a camera that sends nothing for so long is lost
-_BACKLOG = 4  # pictures kept for a slow reader; older ones are dropped, because live means now
+DRIVERS = ("v4l2", "avfoundation", "dshow", "lavfi")  # accepted in "driver:name"
+TIMEOUT_S = 5.0  # without a picture, after which the camera counts as lost
+_BACKLOG = 4  # pictures that are kept for a slow reader; older ones are dropped
 
 
 @dataclass
 class Camera:
-    """A live camera; frames come as they are taken, and the oldest are dropped when nobody reads.
+    """A live camera. If the reader is slower than the camera, the oldest frames are dropped.
 
-    `device` is a number (0 is the first camera) or the system's own name ("/dev/video2", "video=Webcam").
-    When the camera cannot be opened or goes away, `frames` raises a VideoError that says so; `state` tells
-    the same to a display: "closed", "running" or "lost". `driver` names another PyAV input format.
+    `device` is a number (0 is the first camera) or the name of the system ("/dev/video2", "video=Webcam").
+    When the camera cannot be opened or is lost, `frames` raises a VideoError. `state` is "closed", "running"
+    or "lost". `driver` is another input format of PyAV.
     """
 
     device: int | str = 0
@@ -37,9 +37,9 @@ class Camera:
     height: int = 480
     fps: float = 30.0
     driver: str | None = None
-    silence_s: float = SILENCE_S
+    timeout_s: float = TIMEOUT_S
     state: str = field(default="closed", init=False)
-    dropped: int = field(default=0, init=False)  # pictures that came while the reader was busy
+    dropped: int = field(default=0, init=False)  # pictures that were dropped while the reader was busy
 
     def frames(self) -> Iterator[Frame]:
         """Open the camera and yield its frames until the caller stops or the camera is lost."""
@@ -51,9 +51,9 @@ class Camera:
         try:
             while True:
                 try:
-                    item = waiting.get(timeout=self.silence_s)
+                    item = waiting.get(timeout=self.timeout_s)
                 except queue.Empty:
-                    item = self._lost(f"sent no picture for {self.silence_s:g} s")
+                    item = self._lost(f"sent no picture for {self.timeout_s:g} s")
                 if isinstance(item, VideoError):
                     self.state = "lost"
                     raise item
@@ -82,7 +82,7 @@ class Camera:
             raise VideoError(f"camera {self.device}", f"cannot be opened ({reason})", _hint()) from None
 
     def _address(self) -> tuple[str, str, dict[str, str]]:
-        """The camera in the system's own terms: (name, driver, options)."""
+        """Return the arguments for PyAV: (name, driver, options)."""
         options = {"video_size": f"{self.width}x{self.height}", "framerate": f"{self.fps:g}"}
         if self.driver is not None:
             return str(self.device), self.driver, {}
@@ -98,7 +98,7 @@ class Camera:
         return name, "v4l2", options
 
     def _read(self, waiting: queue.Queue[Any], stop: threading.Event) -> None:
-        """Runs in a thread: take pictures from the camera, the newest wins; the last item is an error."""
+        """Read pictures from the camera into the queue, in a thread; the last item is an error."""
         import av
 
         try:
@@ -126,8 +126,8 @@ class Camera:
         return VideoError(f"camera {self.device}", problem, "check the cable and start again")
 
 
-def named(text: str) -> Camera:
-    """The camera that a person means: "0", "/dev/video2", a system's own name, or "driver:name"."""
+def parse_camera(text: str) -> Camera:
+    """Return the camera for "0", "/dev/video2", another name of the system, or "driver:name"."""
     if text.isascii() and text.isdigit():
         return Camera(int(text))
     driver, colon, name = text.partition(":")
@@ -135,17 +135,17 @@ def named(text: str) -> Camera:
 
 
 def devices() -> list[str]:
-    """The cameras that the system knows, as a person would name them."""
+    """Return the names of the cameras of the system."""
     if sys.platform.startswith("linux"):
         folders = sorted(Path("/sys/class/video4linux").glob("video*"), key=lambda f: int(f.name[5:] or 0))
         return [
-            f"/dev/{f.name} ({_first_line(f / 'name')})" for f in folders if Path("/dev", f.name).exists()
+            f"/dev/{f.name} ({_device_name(f / 'name')})" for f in folders if Path("/dev", f.name).exists()
         ]
-    return _listed("avfoundation" if sys.platform == "darwin" else "dshow")
+    return _pyav_devices("avfoundation" if sys.platform == "darwin" else "dshow")
 
 
-def _listed(driver: str) -> list[str]:
-    """What PyAV finds; older ones and some drivers cannot list."""
+def _pyav_devices(driver: str) -> list[str]:
+    """Return the devices that PyAV lists; older versions and some drivers list none."""
     import av
 
     with contextlib.suppress(av.FFmpegError, OSError, ValueError, AttributeError):
@@ -157,10 +157,10 @@ def _hint() -> str:
     found = devices()
     if not found:
         return "no camera was found: connect one, and allow its use"
-    return f"found: {', '.join(found)}; it may be in use by another program, or not allowed"
+    return f"found: {', '.join(found)}; another program may use it, or access is not allowed"
 
 
-def _first_line(file: Path) -> str:
+def _device_name(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").strip()
     except OSError:
@@ -168,8 +168,8 @@ def _first_line(file: Path) -> str:
 
 
 def _windows_name(index: int) -> str:
-    """DirectShow knows cameras by name only."""
-    names = _listed("dshow")
+    """Return the DirectShow name of a camera; DirectShow does not accept numbers."""
+    names = _pyav_devices("dshow")
     if not 0 <= index < len(names):
-        raise VideoError(f"camera {index}", f"there are {len(names)} cameras", _hint())
+        raise VideoError(f"camera {index}", f"does not exist; there are {len(names)} cameras", _hint())
     return f"video={names[index]}"

@@ -1,9 +1,9 @@
-"""Decode in a child process, so that a crash or a hang in the decoder becomes an error and not our end.
+"""Decode in a child process, so that a crash or a hang of the decoder becomes an exception.
 
-The child (`decoder.py`) writes pictures into a small ring of shared memory; we copy them out and hand the
-slot back. All that arrived before a failure is delivered first, then an error says what happened: a
-VideoError for a crash, a hang or a lack of memory in the native decoder, which the file can cause; an
-InternalError for an exception in the child's own code, which it cannot.
+The child (`decoder_process.py`) writes pictures into a small ring buffer in shared memory; the parent
+reads them and returns the slots. Pictures that arrived before a failure are delivered first. A crash, a
+hang or a lack of memory in the native decoder raises a VideoError, because the file can cause it. An
+exception in the code of the child raises an InternalError, because the file cannot cause it.
 """
 
 from __future__ import annotations
@@ -27,34 +27,37 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from ..errors import InternalError, VideoError
-from ..types import ByteArray
-from . import decoder
+from ..fileio import reserve
+from ..picture import Picture
+from ..text import printable
+from . import decoder_process
+from .slot_layout import PlaneLayout, SlotLayout
 
-DECODER_SCRIPT = Path(decoder.__file__)
-HANG_S = 30.0  # a decoder that is silent for so long will not speak again
-KEPT_STDERR_BYTES = 64 << 10  # the end of what the child wrote: holds any traceback
-_WINDOWS_CRASH = 0x80000000  # exit codes from here on are exceptions of the processor or the system
-_RING_BYTES = 16 << 20  # the ring holds at least 2 and at most 8 pictures, and about this much
-# What a stated frame leaves in memory: its place in the reader's list, its share of the answer. Measured at
-# 15 frames per second; at 30 it is a third less.
-_LISTED_BYTES = 96
-# The decoder makes a large picture for every frame. Without this the C library gives each back to the system,
-# and clearing the pages of the next one is a third of the decoder's work. Only glibc reads it.
+DECODER_SCRIPT = Path(decoder_process.__file__)
+HANG_S = 30.0  # without an answer, after which the decoder is stopped
+KEPT_STDERR_BYTES = 64 << 10  # of the end of stderr, enough for a traceback
+_WINDOWS_CRASH = 0x80000000  # smallest exit code of an exception of the processor or the system
+_RING_BYTES = 16 << 20  # approximate size of the ring buffer, which holds 2 to 8 pictures
+# Memory of the result per frame of the video, measured at 15 frames per second. At 30 frames per second it is
+# a third less.
+_RESULT_BYTES_PER_FRAME = 96
+# The decoder allocates a large picture for every frame. Without these settings glibc returns each one to the
+# system, and clearing the pages of the next one takes a third of the decoding time.
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(64 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
 
 log = logging.getLogger("phase_rppg.video")
-log.addHandler(logging.NullHandler())  # the application decides whether and where it is shown
+log.addHandler(logging.NullHandler())  # the application configures the output
 
 
 class ChildTraceback(Exception):
-    """What a failed child process wrote to stderr, as the cause of our error."""
+    """The stderr output of a failed child process, as the cause of an error."""
 
 
 class GuardedDecoder:
     """A child process that decodes one video or image sequence.
 
-    `facts` waits for what the child found in the header; `pictures` then yields ((H,W,3) u8, time in s or
-    NaN). Use it as a context manager: leaving it ends the child.
+    `facts` waits for the facts of the header; `pictures` then yields (picture, time in s or NaN). Use it as a
+    context manager, which ends the child.
     """
 
     def __init__(self, name: str | Path, job: dict[str, Any], *, hang_s: float | None = None) -> None:
@@ -66,7 +69,7 @@ class GuardedDecoder:
             self._fd = _anonymous_file()
             handles["pass_fds"] = (self._fd,)
         self._child = subprocess.Popen(
-            [sys.executable, str(DECODER_SCRIPT)],
+            [sys.executable, str(DECODER_SCRIPT), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -76,13 +79,13 @@ class GuardedDecoder:
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         assert self._child.stderr is not None
-        self._orders, self._answers = self._child.stdin, self._child.stdout
+        self._requests, self._answers = self._child.stdin, self._child.stdout
         self._stderr = _Tail(self._child.stderr)
         self._waiting_since: float | None = None
         self._hung = False
         self._closed = threading.Event()
         self._watched = False
-        self._order(job)
+        self._request(job)
 
     def __enter__(self) -> GuardedDecoder:
         return self
@@ -92,78 +95,79 @@ class GuardedDecoder:
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):
-            self.close()  # frames were asked for and never read
+            self.close()  # the frames were never read
 
     def facts(self) -> dict[str, Any]:
-        """What the header and the first picture say."""
+        """Return the facts of the header and the first picture."""
         return self._next()[3]
 
-    def pictures(self, width: int, height: int, count: int = 0) -> Iterator[tuple[ByteArray, float]]:
-        """Every picture and its time; ends with an error when the child did not finish well.
+    def pictures(self, layout: SlotLayout, count: int = 0) -> Iterator[tuple[Picture, float]]:
+        """Yield every picture and its time; raise an error if the child fails.
 
-        A picture is a view of shared memory: it is valid until the next one is asked for. `count` is how many
-        the file says that it holds, 0 if it does not say.
+        A picture is a view of shared memory, valid until the next picture is requested. `count` is the number
+        of frames in the header, or 0 if the header has none.
         """
-        size = width * height * 3
-        slots = ring_slots(size, count)
-        memory = self._share(slots * size, slots)
-        ring = np.frombuffer(memory, np.uint8).reshape(slots, height, width, 3)
+        slots = ring_slots(layout.slot_bytes, count)
+        memory = self._share(slots * layout.slot_bytes, slots, planes=isinstance(layout, PlaneLayout))
+        ring = np.frombuffer(memory, np.uint8).reshape(slots, layout.slot_bytes)
         ring.flags.writeable = False
-        done = 0  # slots that can be handed back
+        views = [layout.view(slot) for slot in ring]
+        done = 0  # slots that can be returned
         while True:
             kind, slot, t_s, content = self._next()
-            if kind == decoder.DONE:
+            if kind == decoder_process.DONE:
                 self.damaged_packets = content["damaged_packets"]
                 return
-            yield ring[slot], t_s
+            yield views[slot], t_s
             done += 1
-            if done >= slots // 2:  # several at once: each message costs a change of process
-                with contextlib.suppress(BrokenPipeError, OSError):  # noticed by the next read
-                    self._orders.write(b"\0" * done)
-                    self._orders.flush()
+            if done >= slots // 2:  # several at once, because each message costs a context switch
+                with contextlib.suppress(BrokenPipeError, OSError):  # the next read notices it
+                    self._requests.write(b"\0" * done)
+                    self._requests.flush()
                 done = 0
 
     def close(self) -> None:
-        """End the child, whatever it is doing."""
+        """End the child process."""
         self._closed.set()
         if self._child.poll() is None:
             self._child.kill()
         self._child.wait()
-        for pipe in (self._orders, self._answers):
+        for pipe in (self._requests, self._answers):
             with contextlib.suppress(OSError):
                 pipe.close()
         if os.name == "posix" and self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
-    def _share(self, size: int, slots: int) -> mmap.mmap:
+    def _share(self, size: int, slots: int, *, planes: bool) -> mmap.mmap:
+        ring = {"bytes": size, "slots": slots, "planes": planes}
         if os.name == "posix":
-            os.ftruncate(self._fd, size)
-            self._order({"fd": self._fd, "bytes": size, "slots": slots})
+            reserve(self._fd, size)
+            self._request({"fd": self._fd, **ring})
             return mmap.mmap(self._fd, size)
         tag = f"phase-{uuid.uuid4().hex}"
         memory = mmap.mmap(-1, size, tagname=tag)  # type: ignore[call-arg]
-        self._order({"tag": tag, "bytes": size, "slots": slots})
+        self._request({"tag": tag, **ring})
         return memory
 
-    def _order(self, content: dict[str, Any]) -> None:
+    def _request(self, content: dict[str, Any]) -> None:
         text = json.dumps(content).encode()
-        with contextlib.suppress(BrokenPipeError):  # a dead child is noticed by the next read
-            self._orders.write(len(text).to_bytes(4, "little") + text)
-            self._orders.flush()
+        with contextlib.suppress(BrokenPipeError):  # the next read notices that the child has ended
+            self._requests.write(len(text).to_bytes(4, "little") + text)
+            self._requests.flush()
 
     def _next(self) -> tuple[bytes, int, float, dict[str, Any]]:
-        """The next message: (kind, slot, time in s, content); ERROR and silence become a VideoError."""
-        if not self._watched:  # only now: a thread would keep a decoder alive that nobody reads
+        """Return the next message (kind, slot, time in s, content); ERROR or a timeout raise a VideoError."""
+        if not self._watched:  # not earlier: the thread would keep an unused decoder alive
             self._watched = True
             threading.Thread(target=self._watch, daemon=True).start()
         self._waiting_since = time.monotonic()
         try:
-            kind, slot, t_s, length = decoder.MESSAGE.unpack(self._read(decoder.MESSAGE.size))
+            kind, slot, t_s, length = decoder_process.MESSAGE.unpack(self._read(decoder_process.MESSAGE.size))
             content = json.loads(self._read(length)) if length else {}
         finally:
             self._waiting_since = None
-        if kind == decoder.ERROR:
+        if kind == decoder_process.ERROR:
             raise VideoError(self.name, content["problem"], content["hint"])
         return kind, slot, t_s, content
 
@@ -174,19 +178,19 @@ class GuardedDecoder:
         return data
 
     def _raise_failure(self) -> NoReturn:
-        """Say why the child ended early, by its exit code and what it wrote to stderr."""
+        """Raise the error for the exit code and stderr output of the child."""
         code = self._child.wait()
         hint = "the file may be damaged; convert it and try again"
         if self._hung:
-            problem = f"the decoder gave no answer for {self._hang_s:g} s and was stopped"
+            problem = f"the decoder did not answer for {self._hang_s:g} s and was stopped"
             raise VideoError(self.name, problem, hint)
         if code < 0 or code >= _WINDOWS_CRASH:
-            raise VideoError(self.name, f"the decoder crashed on this file ({_ending(code)})", hint)
-        if code == decoder.OUT_OF_MEMORY:
-            problem = f"needs more than {decoder.MAX_MEMORY_BYTES >> 30} GiB of memory to decode"
-            raise VideoError(self.name, problem, "scale it down first")
+            raise VideoError(self.name, f"the decoder crashed on this file ({_exit_reason(code)})", hint)
+        if code == decoder_process.OUT_OF_MEMORY:
+            problem = f"needs more than {decoder_process.MAX_MEMORY_BYTES >> 30} GiB of memory to decode"
+            raise VideoError(self.name, problem, "reduce its resolution first")
         written = self._stderr.text()
-        log.error("the decoder process failed on %s (exit code %d)\n%s", self.name, code, written)
+        log.error("the decoder process failed on %s (exit code %d)\n%s", printable(self.name), code, written)
         last_line = written.rpartition("\n")[2] or f"the decoder process ended with exit code {code}"
         raise InternalError(f"decoding {self.name}", last_line, written) from ChildTraceback(f"\n{written}")
 
@@ -200,16 +204,16 @@ class GuardedDecoder:
 
 
 class _Tail:
-    """Reads a pipe to its end in a thread, so that the writer never waits, and keeps the last bytes."""
+    """Read a pipe to its end in a thread, so that the writer never blocks, and keep the last bytes."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._kept = bytearray()
-        # The thread must not refer to the decoder: it would keep one alive that nobody reads.
+        # The thread must not refer to the decoder, because it would keep an unused decoder alive.
         self._thread = threading.Thread(target=_drain, args=(pipe, self._kept), daemon=True)
         self._thread.start()
 
     def text(self) -> str:
-        """What was written last; call it when the writer has ended."""
+        """Return the last output; call it after the writer has ended."""
         self._thread.join(timeout=5)
         return self._kept.decode("utf-8", "replace").strip()
 
@@ -221,24 +225,26 @@ def _drain(pipe: IO[bytes], kept: bytearray) -> None:
             del kept[:-KEPT_STDERR_BYTES]
 
 
-def _ending(code: int) -> str:
-    """The name of the signal, or the code where there is no such name."""
+def _exit_reason(code: int) -> str:
+    """Return the name of the signal, or the exit code if it is no signal."""
     with contextlib.suppress(ValueError):
         return signal.Signals(-code).name
     return f"signal {-code}" if code < 0 else f"code {code:#x}"
 
 
 def ring_slots(picture_bytes: int, count: int = 0) -> int:
-    """How many pictures the ring holds: what a long video leaves in memory is saved here.
+    """Return the number of pictures in the ring buffer, smaller for long videos, whose results need memory.
 
-    Each picture of the ring counts twice, once in either process.
+    Each picture of the ring counts twice, once in each process.
     """
-    slots = min(8, _RING_BYTES // picture_bytes) - round(count * _LISTED_BYTES / (2 * picture_bytes))
+    slots = min(8, _RING_BYTES // picture_bytes) - round(
+        count * _RESULT_BYTES_PER_FRAME / (2 * picture_bytes)
+    )
     return max(2, slots)
 
 
 def _anonymous_file() -> int:
-    """A file without a name whose handle the child inherits: in memory where the system offers that."""
+    """Return the descriptor of an unnamed file that the child inherits, in memory if the system allows it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("phase-frames")
     with tempfile.TemporaryFile() as file:

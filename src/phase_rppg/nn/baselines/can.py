@@ -1,8 +1,7 @@
 """Convolutional attention networks: the family of DeepPhys, TS-CAN and EfficientPhys.
 
-Every frame runs through two pairs of 3×3 convolutions, gated by soft attention masks, and two dense layers
-give one number per frame. The members differ in where the masks come from and in how neighbouring frames
-meet.
+Each frame passes two pairs of 3×3 convolutions, gated by soft attention masks. Two dense layers give one
+value per frame. The networks differ in the input of the masks and in how consecutive frames are mixed.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ MIN_SIZE = 10
 
 
 def soft_mask(gate: Tensor) -> Tensor:
-    """Attention (B,1,h,w) in 0–1, scaled so that each frame's mask sums to half its area."""
+    """Return attention (B,1,h,w) in 0–1, scaled so that the mask of each frame sums to half its area."""
     area = gate.shape[-1] * gate.shape[-2]
     return gate / gate.sum((-1, -2), keepdim=True) * (area / 2)
 
 
 def temporal_shift(x: Tensor, frames: int, depth: int) -> Tensor:
-    """Show each frame a third of the next frame's channels and a third of the previous one's.
+    """Replace a third of the channels by those of the next frame and a third by those of the previous one.
 
     `x` is (B·T,C,h,w). Frames meet only inside windows of `depth` frames; beyond a window's edge is zero.
     """
@@ -99,3 +98,12 @@ class ConvAttention(nn.Module):
         wave = self.out(self.drop_dense(latent)).view(batch, frames)
         shares = (mask / mask.sum((-1, -2), keepdim=True)).unflatten(0, (batch, frames))  # (B,T,1,h,w)
         return Output(wave, latent.view(batch, frames, -1), shares)
+
+
+def published_names(*, appearance: bool) -> dict[str, str]:
+    """Return our name → published name of the layers; the release spells "apperance"."""
+    names = {f"body.motion.convs.{index}": f"motion_conv{index + 1}" for index in range(4)}
+    names |= {f"body.masks.{index}": f"apperance_att_conv{index + 1}" for index in range(2)}
+    if appearance:
+        names |= {f"body.appearance.convs.{index}": f"apperance_conv{index + 1}" for index in range(4)}
+    return names | {"body.dense": "final_dense_1", "body.out": "final_dense_2"}

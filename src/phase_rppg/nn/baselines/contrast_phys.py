@@ -1,7 +1,7 @@
-"""Contrast-Phys+: the network behind the contrastive training, whose answer is a small grid of pulse waves.
+"""Contrast-Phys+: a network for contrastive training whose output is a small grid of pulse waves.
 
 A PhysNet with average pooling whose last feature map keeps S×S places: the ST-rPPG block. The wave is the
-mean over the places; the block itself is the latent, and `phase_rppg.train.contrast` learns from it with or
+mean over the places; the block itself is the latent sequence. `train.losses.contrast` is its loss, with or
 without references.
 """
 
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from ...errors import ArgumentError
 from .. import preprocessing
 from ..output import Output
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
 
 NAME = "contrast-phys"
 CITATION = (
@@ -27,6 +29,14 @@ SIZE = 128
 FRAMES = 300
 # The authors' release takes the PPG as it is (contrast-phys+/utils_data.py).
 TARGET = "wave"
+# The authors' repository zhaodongsun/contrast-phys, contrast-phys+/train.py: AdamW with torch's default decay
+# of 0.01, two videos per step, clips of 10 s. Half of the references are used; the paper also reports 0 to
+# all.
+TRAINING = PublishedTraining(
+    source="zhaodongsun/contrast-phys, contrast-phys+/train.py",
+    loss="contrast", target="wave", optimiser="adamw", lr=1e-5, weight_decay=0.01, epochs=30, batch=2,
+    frames=300, size=128, pixels="standardised per channel", labelled=0.5,
+)  # fmt: skip
 # Layer sizes of the authors' release: 0.86 M (the efficiency table of the PHASE-Net paper prints 0.85 M).
 REFERENCE_PARAMETERS = 858_497
 WIDTH = 64
@@ -53,8 +63,8 @@ class ContrastPhys(nn.Module):
             nn.AvgPool3d((2, 2, 2)), *_convs(WIDTH, WIDTH, WIDTH),
             nn.AvgPool3d((1, 2, 2)), *_convs(WIDTH, WIDTH, WIDTH),
         )  # fmt: skip
-        rise = nn.Upsample(scale_factor=(2, 1, 1))
-        self.decoder = nn.Sequential(*(nn.Sequential(rise, *self._smooth()) for _ in range(2)))
+        upsample = nn.Upsample(scale_factor=(2, 1, 1))
+        self.decoder = nn.Sequential(*(nn.Sequential(upsample, *self._smooth()) for _ in range(2)))
         self.head = nn.Conv3d(WIDTH, 1, 1)
 
     @staticmethod
@@ -71,6 +81,18 @@ class ContrastPhys(nn.Module):
         return Output(block.mean(-1), block)
 
 
+def _published_names() -> dict[str, str]:
+    names = {f"encoder.{part}": f"start.{part}" for part in (0, 1)} | {"head": "end.1"}
+    for first, theirs in ((3, "loop1"), (10, "encoder1"), (17, "encoder2"), (24, "loop4")):
+        names |= {f"encoder.{first + part}": f"{theirs}.{part}" for part in (1, 2, 4, 5)}
+    for index in range(2):
+        names |= {f"decoder.{index}.{part + 1}": f"decoder{index + 1}.{part}" for part in (0, 1)}
+    return names
+
+
+PUBLISHED_LAYOUT = PublishedLayout(_published_names())
+
+
 def build(**overrides: Any) -> ContrastPhys:
-    """The ST-rPPG network for crops of `size` pixels with a block of `places`×`places` waves."""
+    """Build the ST-rPPG network for crops of `size` pixels with a block of `places`×`places` waves."""
     return ContrastPhys(**preprocessing.options_of(ContrastPhys, NAME, overrides))

@@ -1,8 +1,8 @@
-"""DeepPhys: frame differences, looked at where the appearance of the frame says there is skin.
+"""DeepPhys: frame differences, gated by attention masks from the appearance of the frame.
 
-Two branches of equal shape: motion sees the normalised difference of neighbouring frames, appearance the
-standardised frame, and attention masks from appearance gate motion twice. Frame by frame; time enters only
-through the difference (which looks one frame ahead) and through the clip-wide statistics of the input.
+Two branches have the same shape. The input of the motion branch is the normalised difference of consecutive
+frames, that of the appearance branch the standardised frame. Masks from appearance gate motion twice. Frames
+are processed independently; only the difference (one frame ahead) and the clip statistics connect them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from .. import preprocessing
 from ..output import Output
-from .can import MIN_SIZE, ConvAttention
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
+from .can import MIN_SIZE, ConvAttention, published_names
 
 NAME = "deepphys"
 CITATION = (
@@ -25,6 +27,17 @@ SIZE = 72
 FRAMES = 180
 # Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_DEEPPHYS_BASIC.yaml.
 TARGET = "difference"  # the slope of the pulse
+# rPPG-Toolbox: configs/train_configs/PURE_PURE_UBFC-rPPG_DEEPPHYS_BASIC.yaml and trainer/DeepPhysTrainer.py
+# (squared error, AdamW without decay, OneCycleLR). The paper itself trained with Adadelta.
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_PURE_UBFC-rPPG_DEEPPHYS_BASIC.yaml and DeepPhysTrainer.py",
+    loss="mse", target="difference", optimiser="adamw", lr=9e-3, schedule="one-cycle", epochs=30, batch=4,
+    frames=180, size=72, pixels="DiffNormalized and Standardized",
+)  # fmt: skip
+PUBLISHED_LAYOUT = PublishedLayout(
+    published_names(appearance=True), sizes=(72, 36, 96, 128), sized="final_dense_1.weight",
+    file_words=("deepphys",),
+)  # fmt: skip
 # Layer sizes of the paper at 72×72 as released in the rPPG-Toolbox; 532,899 at 36×36, 7,504,291 (7.50 M) at
 # 128×128.
 REFERENCE_PARAMETERS = 2_228_643
@@ -43,5 +56,5 @@ class DeepPhys(nn.Module):
 
 
 def build(**overrides: Any) -> DeepPhys:
-    """DeepPhys for crops of `size` pixels; the dense layer grows with the size."""
+    """Build DeepPhys for crops of `size` pixels; the dense layer grows with the size."""
     return DeepPhys(**preprocessing.options_of(DeepPhys, NAME, overrides))

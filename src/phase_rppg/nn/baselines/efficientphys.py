@@ -1,7 +1,7 @@
-"""EfficientPhys (convolutional): one branch that takes plain frames and attends to itself.
+"""EfficientPhys (convolutional): one branch with self-attention on frame differences.
 
-The difference of neighbouring frames and a batch norm are its first layer, temporal shifts mix the frames,
-and the masks are computed from the motion features themselves.
+The first layer is the difference of consecutive frames with a batch norm. Temporal shifts mix the frames.
+The masks are computed from the motion features.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from .. import preprocessing
 from ..output import Output
-from .can import MIN_SIZE, ConvAttention
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
+from .can import MIN_SIZE, ConvAttention, published_names
 
 NAME = "efficientphys"
 CITATION = (
@@ -25,6 +27,17 @@ SIZE = 72
 FRAMES = 180
 # Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_EFFICIENTPHYS.yaml.
 TARGET = "difference"  # the slope of the pulse
+# rPPG-Toolbox: configs/train_configs/PURE_PURE_UBFC-rPPG_EFFICIENTPHYS.yaml and
+# trainer/EfficientPhysTrainer.py (squared error, AdamW without decay, OneCycleLR).
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_PURE_UBFC-rPPG_EFFICIENTPHYS.yaml and EfficientPhysTrainer.py",
+    loss="mse", target="difference", optimiser="adamw", lr=9e-3, schedule="one-cycle", epochs=30, batch=4,
+    frames=180, size=72, pixels="Standardized",
+)  # fmt: skip
+PUBLISHED_LAYOUT = PublishedLayout(
+    published_names(appearance=False) | {"norm": "batch_norm"}, sizes=(72, 36, 96, 128),
+    sized="final_dense_1.weight",
+)  # fmt: skip
 # Layer sizes of the rPPG-Toolbox release at 72×72 (EfficientPhys-C, 2.16 M in the toolbox); 7,438,729 (7.44
 # M) at 128×128.
 REFERENCE_PARAMETERS = 2_163_081
@@ -46,5 +59,5 @@ class EfficientPhys(nn.Module):
 
 
 def build(**overrides: Any) -> EfficientPhys:
-    """EfficientPhys for crops of `size` pixels, shifting within windows of `depth` frames."""
+    """Build EfficientPhys for crops of `size` pixels, shifting within windows of `depth` frames."""
     return EfficientPhys(**preprocessing.options_of(EfficientPhys, NAME, overrides))

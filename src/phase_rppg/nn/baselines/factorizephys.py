@@ -1,9 +1,12 @@
-"""FactorizePhys: a very small 3-D network that learns to attend by factorising its own features.
+"""FactorizePhys: a small 3-D network with attention by non-negative matrix factorisation.
 
-Frame differences and instance norms, unpadded 3×3×3 convolutions down to one cell, tanh throughout. While
-training, the features are factorised into one time course and its weights per channel and cell (non-
-negative, rank 1, a few multiplicative updates); the approximation multiplies the features and so asks them
-to share one rhythm. At inference the factorisation is left out, as the authors do.
+Frame differences, instance norms and unpadded 3×3×3 convolutions with tanh reduce the input to one cell. The
+features are factorised (non-negative, rank 1, multiplicative updates) and multiplied by this approximation,
+in training and, as in the published configurations (`MD_INFERENCE: True`), at inference.
+
+The paper factorises a matrix of time × (channels and cells). The release takes the values of the features in
+their order in memory, channel by channel, as that matrix, so its rows are not frames. Published weights
+were trained like this, and this network does the same.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from torch import Tensor, nn
 
 from .. import preprocessing
 from ..output import Output
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
 
 NAME = "factorizephys"
 CITATION = (
@@ -26,15 +31,22 @@ SIZE = 72
 FRAMES = 160
 # Label (Standardized) of the rPPG-Toolbox's PURE_iBVP_FactorizePhys_FSAM_Res.yaml.
 TARGET = "wave"
+# rPPG-Toolbox, contributed by the authors: configs/train_configs/PURE_iBVP_FactorizePhys_FSAM_Res.yaml and
+# trainer/FactorizePhysTrainer.py (negative Pearson correlation, Adam, OneCycleLR).
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_iBVP_FactorizePhys_FSAM_Res.yaml and FactorizePhysTrainer.py",
+    loss="pearson", target="wave", lr=1e-3, schedule="one-cycle", epochs=10, batch=4, frames=160, size=72,
+    pixels="Raw",
+)  # fmt: skip
 # Layer sizes of the authors' release (8, 12, 16 channels): 52,168 weights and the one learnt offset.
 REFERENCE_PARAMETERS = 52_169
 WIDTHS = (8, 12, 16)
-UPDATES = 4
+UPDATES = 3  # MD_STEPS of the published configurations
 TINY = 1e-6
 
 
 class ConvTanh(nn.Module):
-    """Convolution, tanh, instance norm: padded in time, in space only if asked."""
+    """Convolution, tanh and instance norm, padded in time; `padded` also pads in space."""
 
     def __init__(self, inside: int, outside: int, *, stride: int = 1, padded: bool = False) -> None:
         super().__init__()
@@ -48,7 +60,7 @@ class ConvTanh(nn.Module):
 
 
 class Factorisation(nn.Module):
-    """Features (≥ 0) as one time course times its weights: a mask over time, space and channels."""
+    """Attention over time, space and channels by a factorisation of features ≥ 0."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -59,15 +71,14 @@ class Factorisation(nn.Module):
             nn.init.normal_(conv.weight, std=(2 / conv.out_channels) ** 0.5)
 
     def forward(self, x: Tensor) -> Tensor:  # (B,C,T,h,w) -> same
-        x = self.before(x).relu()
-        series = x.movedim(2, 1).flatten(2)  # (B,T,N): columns are time courses
-        mask = factorise(series).unflatten(2, (x.shape[1], *x.shape[3:])).movedim(1, 2)
-        mask = self.after(self.between(mask).relu())
+        x = self.before(x).relu().contiguous()
+        matrix = x.view(x.shape[0], x.shape[2], -1)  # (B,T,N) in the order of (B,C,T,h,w), as the release
+        mask: Tensor = self.after(self.between(factorise(matrix).view(x.shape)).relu())
         return mask
 
 
 def factorise(series: Tensor) -> Tensor:
-    """The rank-1 non-negative approximation of (B,T,N); the time course is found without gradient."""
+    """Return the rank-1 non-negative approximation of (B,T,N); the factor of length T has no gradient."""
     with torch.no_grad():
         course = torch.full_like(series[..., :1], series.shape[1] ** -0.5)  # (B,T,1)
         weights = torch.ones_like(series[:, :1].transpose(1, 2))  # (B,N,1)
@@ -79,13 +90,14 @@ def factorise(series: Tensor) -> Tensor:
 
 
 def _update(data: Tensor, fixed: Tensor, moving: Tensor) -> Tensor:
-    """One multiplicative update of `moving` in data ≈ moving · fixedᵀ."""
+    """Return one multiplicative update of `moving` in data ≈ moving · fixedᵀ."""
     return moving * (data @ fixed) / (moving @ (fixed.transpose(1, 2) @ fixed) + TINY)
 
 
 class FactorizePhys(nn.Module):
-    def __init__(self, size: int = SIZE, dropout: float = 0.1) -> None:
+    def __init__(self, size: int = SIZE, dropout: float = 0.1, factorise_inference: bool = True) -> None:
         super().__init__()
+        self.factorise_inference = factorise_inference
         self.size = preprocessing.legal_size(size, at_least=71)
         a, b, c = WIDTHS
         drop = nn.Dropout3d(dropout)
@@ -107,7 +119,7 @@ class FactorizePhys(nn.Module):
         # The last frame is repeated, so that there are as many differences as frames.
         change = torch.diff(frames, dim=1, append=frames[:, -1:])
         x = self.body(self.norm(preprocessing.channels_first(change)))  # (B,16,T,7,7)
-        if self.training:
+        if self.training or self.factorise_inference:
             mask = self.factorisation(_from_zero(x))
             x = x + self.mask_norm((_from_zero(x) + self.offset) * (_from_zero(mask) + self.offset))
         wave = self.head(x).mean((-1, -2)).squeeze(1)  # 1×1 at the published size
@@ -115,10 +127,31 @@ class FactorizePhys(nn.Module):
 
 
 def _from_zero(x: Tensor) -> Tensor:
-    """Each clip lifted until its lowest value is zero."""
+    """Return each clip minus its minimum."""
     return x - x.amin((1, 2, 3, 4), keepdim=True)
 
 
+def _published_names() -> dict[str, str]:
+    body, head = "rppg_feature_extractor.FeatureExtractor", "rppg_head"
+    names = {f"body.{index}.conv": f"{body}.{index}.conv_block_3d.0" for index in (0, 1, 2, 4, 5, 6)}
+    names |= {f"body.{index + 8}.conv": f"{head}.conv_block.{index}.conv_block_3d.0" for index in range(3)}
+    names |= {f"head.{index}.conv": f"{head}.final_layer.{index}.conv_block_3d.0" for index in range(2)}
+    return names | {
+        "head.2": f"{head}.final_layer.2",
+        "factorisation.before": f"{head}.fsam.pre_conv_block.0",
+        "factorisation.between": f"{head}.fsam.post_conv_block.0.conv",
+        "factorisation.after": f"{head}.fsam.post_conv_block.1",
+        "offset": f"{head}.bias1",
+    }
+
+
+# On a GPU the release does not register its offset, so files trained there lack it. It is initially 1.
+PUBLISHED_LAYOUT = PublishedLayout(_published_names(), optional=frozenset({"rppg_head.bias1"}))
+
+
 def build(**overrides: Any) -> FactorizePhys:
-    """FactorizePhys for crops of `size` pixels (71 or more)."""
+    """Build FactorizePhys for crops of `size` pixels (71 or more).
+
+    `factorise_inference` is `MD_INFERENCE` of the release.
+    """
     return FactorizePhys(**preprocessing.options_of(FactorizePhys, NAME, overrides))

@@ -1,8 +1,8 @@
-"""PhysFormer: tubes of video as tokens, and attention whose queries and keys are temporal differences.
+"""PhysFormer: a video transformer whose queries and keys are temporal differences.
 
-A convolutional stem, tube tokens of 4 frames × 4×4 cells, twelve transformer blocks in which queries and
-keys come from temporal difference convolutions and the feed-forward part has a depthwise 3-D convolution,
-then two temporal upsamplings and the mean over space.
+A convolutional stem makes tube tokens of 4 frames × 4×4 cells. In twelve transformer blocks, queries and keys
+come from temporal difference convolutions and the feed-forward part has a depthwise 3-D convolution. Two
+temporal upsamplings and the mean over space follow.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from ...errors import ArgumentError
 from .. import preprocessing
 from ..output import Output
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
 from .tdc import TemporalDifferenceConv
 
 NAME = "physformer"
@@ -28,10 +30,22 @@ FRAMES = 160
 # Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_PHYSFORMER_BASIC.yaml.
 # The authors' release takes plain pixels and the wave itself.
 TARGET = "difference"  # the slope of the pulse
+# The authors' repository ZitongYu/PhysFormer, train_Physformer_160_VIPL.py: Adam with decay 5e-5, α = 0.1 for
+# the correlation, β = 5^(epoch/25) for the frequency terms, mirrored clips, pixels (x − 127.5) / 128 and the
+# wave itself. The learning rate halves every 50 epochs, which 25 epochs never reach. The rPPG-Toolbox instead
+# trains 10 epochs with α = β = 1 on differences (PURE_PURE_UBFC-rPPG_PHYSFORMER_BASIC.yaml,
+# PhysFormerTrainer.py).
+TRAINING = PublishedTraining(
+    source="ZitongYu/PhysFormer, train_Physformer_160_VIPL.py",
+    loss="physformer", target="wave", lr=1e-4, weight_decay=5e-5, epochs=25, batch=4, frames=160, size=128,
+    pixels="(x − 127.5) / 128", flip=0.5, options={"pixels": "centred"},
+)  # fmt: skip
 # Layer sizes of the authors' release (width 96, 12 blocks, 4 heads, feed-forward 144): 7.38 M; the paper
 # prints 7.03 M.
 REFERENCE_PARAMETERS = 7_380_865
-SHARPNESS = 2.0  # what the attention scores are divided by, in place of √d
+# Input of the rPPG-Toolbox's configurations, or of the authors' release.
+INPUTS = {"difference": preprocessing.difference, "centred": preprocessing.centred}
+SHARPNESS = 2.0  # divisor of the attention scores, in place of √d
 
 
 class Attention(nn.Module):
@@ -80,7 +94,7 @@ class Block(nn.Module):
 
 
 def _normed(norm: nn.LayerNorm, x: Tensor) -> Tensor:
-    """Layer norm over channels of (B,C,t,h,w)."""
+    """Apply a layer norm over the channels of (B,C,t,h,w)."""
     normed: Tensor = norm(x.movedim(1, -1)).movedim(-1, 1)
     return normed
 
@@ -95,9 +109,13 @@ class PhysFormer(nn.Module):
         heads: int = 4,
         theta: float = 0.7,
         dropout: float = 0.1,
+        pixels: str = "difference",
     ) -> None:
         super().__init__()
         self.size = preprocessing.legal_size(size, at_least=32, multiple=32)
+        if pixels not in INPUTS:
+            raise ArgumentError("pixels", pixels, " or ".join(INPUTS))
+        self.normalise = INPUTS[pixels]
         if width % 4 or width % heads:
             raise ArgumentError("width", width, f"a multiple of 4 and of heads={heads}")
         stem: list[nn.Module] = []
@@ -108,7 +126,7 @@ class PhysFormer(nn.Module):
         self.stem = nn.Sequential(*stem)
         self.tubes = nn.Conv3d(width, width, 4, stride=4)
         self.blocks = nn.Sequential(*(Block(width, hidden, heads, theta, dropout) for _ in range(depth)))
-        self.rise = nn.Sequential(_rise(width, width), _rise(width, width // 2))
+        self.upsample = nn.Sequential(_upsample(width, width), _upsample(width, width // 2))
         self.head = nn.Conv1d(width // 2, 1, 1)
         for module in self.modules():
             if isinstance(module, nn.Linear):
@@ -117,14 +135,14 @@ class PhysFormer(nn.Module):
 
     def forward(self, pixels: Tensor) -> Output:  # (B,T,H,W,3)
         frames = preprocessing.frames_of(pixels, size=self.size, min_frames=4, frames_multiple=4)
-        x = self.stem(preprocessing.channels_first(preprocessing.difference(frames)))  # (B,C,T,H/8,W/8)
-        x = self.rise(self.blocks(self.tubes(x)))  # (B,C/2,T,H/32,W/32)
+        x = self.stem(preprocessing.channels_first(self.normalise(frames)))  # (B,C,T,H/8,W/8)
+        x = self.upsample(self.blocks(self.tubes(x)))  # (B,C/2,T,H/32,W/32)
         latent = x.mean((-1, -2))  # (B,C/2,T)
         return Output(self.head(latent).squeeze(1), latent.transpose(1, 2))
 
 
-def _rise(inside: int, outside: int) -> nn.Sequential:
-    """Twice the frame rate: repeat each step, then smooth in time."""
+def _upsample(inside: int, outside: int) -> nn.Sequential:
+    """Return a module that doubles the frame rate: repeat each step, then convolve in time."""
     return nn.Sequential(
         nn.Upsample(scale_factor=(2, 1, 1)),
         nn.Conv3d(inside, outside, (3, 1, 1), padding=(1, 0, 0)),
@@ -133,6 +151,24 @@ def _rise(inside: int, outside: int) -> nn.Sequential:
     )
 
 
+def _published_names() -> dict[str, str]:
+    names = {f"stem.{4 * stage + part}": f"Stem{stage}.{part}" for stage in range(3) for part in (0, 1)}
+    names |= {"tubes": "patch_embedding", "head": "ConvBlockLast"}
+    for index, theirs in enumerate(("upsample", "upsample2")):
+        names |= {f"upsample.{index}.{part}": f"{theirs}.{part}" for part in (1, 2)}
+    parts = {"query": "attn.proj_q", "key": "attn.proj_k", "value": "attn.proj_v.0", "out": "proj"}
+    for index in range(12):
+        ours, theirs = f"blocks.{index}", f"transformer{index // 4 + 1}.blocks.{index % 4}"
+        names |= {f"{ours}.norm_attention": f"{theirs}.norm1", f"{ours}.norm_mlp": f"{theirs}.norm2"}
+        names |= {f"{ours}.attention.{mine}": f"{theirs}.{part}" for mine, part in parts.items()}
+        for first, part in ((0, "fc1"), (3, "STConv"), (6, "fc2")):
+            names |= {f"{ours}.mlp.{first + n}": f"{theirs}.pwff.{part}.{n}" for n in (0, 1)}
+    return names
+
+
+PUBLISHED_LAYOUT = PublishedLayout(_published_names())
+
+
 def build(**overrides: Any) -> PhysFormer:
-    """PhysFormer for crops of `size` pixels (steps of 32), clips in steps of four frames."""
+    """Build PhysFormer for crops of `size` pixels (steps of 32), clips in steps of four frames."""
     return PhysFormer(**preprocessing.options_of(PhysFormer, NAME, overrides))

@@ -1,7 +1,7 @@
-"""PhysNet: 3-D convolutions down to a quarter of the frame rate, and transposed ones back up.
+"""PhysNet: a 3-D convolutional encoder–decoder in time.
 
-The encoder–decoder version of the paper: nine convolution blocks with max pooling in space and time, two
-temporal upsamplings, the mean over space, and one number per frame.
+The encoder–decoder version of the paper: nine convolution blocks with max pooling in space and time down to
+a quarter of the frame rate, two transposed convolutions in time, the mean over space, one value per frame.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from .. import preprocessing
 from ..output import Output
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
 
 NAME = "physnet"
 CITATION = (
@@ -24,11 +26,22 @@ SIZE = 72
 FRAMES = 128
 # Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_PHYSNET_BASIC.yaml.
 TARGET = "difference"  # the slope of the pulse
+# rPPG-Toolbox: configs/train_configs/PURE_PURE_UBFC-rPPG_PHYSNET_BASIC.yaml and trainer/PhysnetTrainer.py
+# (negative Pearson correlation, Adam, OneCycleLR).
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_PURE_UBFC-rPPG_PHYSNET_BASIC.yaml and PhysnetTrainer.py",
+    loss="pearson", target="difference", lr=9e-3, schedule="one-cycle", epochs=30, batch=4, frames=128,
+    size=72, pixels="DiffNormalized",
+)  # fmt: skip
+PUBLISHED_LAYOUT = PublishedLayout(
+    {f"blocks.{index}": f"ConvBlock{index + 1}" for index in range(9)}
+    | {"upsample.0": "upsample", "upsample.1": "upsample2", "head": "ConvBlock10"}
+)
 # Layer sizes of the authors' release (3DCNN encoder–decoder), as in the rPPG-Toolbox: 0.77 M.
 REFERENCE_PARAMETERS = 768_577
 
 WIDTHS = (16, 32, 64, 64, 64, 64, 64, 64, 64)
-# Which pool follows which block: in space, or in space and time.
+# The pooling after each block: in space, or in space and time.
 SPACE, SPACE_AND_TIME = (1, 2, 2), (2, 2, 2)
 POOL_AFTER = {0: SPACE, 2: SPACE_AND_TIME, 4: SPACE_AND_TIME, 6: SPACE}
 
@@ -45,7 +58,7 @@ class PhysNet(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.pools = nn.ModuleDict({str(after): nn.MaxPool3d(by) for after, by in POOL_AFTER.items()})
         width = WIDTHS[-1]
-        self.rise = nn.Sequential(
+        self.upsample = nn.Sequential(
             *(
                 nn.Sequential(
                     nn.ConvTranspose3d(width, width, (4, 1, 1), stride=(2, 1, 1), padding=(1, 0, 0)),
@@ -64,10 +77,10 @@ class PhysNet(nn.Module):
             x = block(x)
             if index in POOL_AFTER:
                 x = self.pools[str(index)](x)
-        latent = self.rise(x).mean((-1, -2), keepdim=True)  # (B,64,T/4,h,w) -> (B,64,T,1,1)
+        latent = self.upsample(x).mean((-1, -2), keepdim=True)  # (B,64,T/4,h,w) -> (B,64,T,1,1)
         return Output(self.head(latent).flatten(1), latent.flatten(2).transpose(1, 2))
 
 
 def build(**overrides: Any) -> PhysNet:
-    """PhysNet for crops of `size` pixels (16 or more), clips in steps of four frames."""
+    """Build PhysNet for crops of `size` pixels (16 or more), clips in steps of four frames."""
     return PhysNet(**preprocessing.options_of(PhysNet, NAME, overrides))

@@ -1,8 +1,8 @@
-"""RhythmFormer: attention between the few regions of space and time that resemble each other.
+"""RhythmFormer: sparse attention between similar regions of space and time.
 
-A stem that fuses each frame with the differences around it, then three stages that work at 1/2, 1/4 and 1/8
-of the frame rate. In each stage every region of the grid attends only to the regions whose mean key is most
-like its own mean query: that is how a beat finds the other beats.
+A stem fuses each frame with the differences around it. Three stages work at 1/2, 1/4 and 1/8 of the frame
+rate. In each stage, a region of the grid attends only to the regions whose mean key is most similar to its
+own mean query. Heart beats are similar regions at different times.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from ...errors import ArgumentError
 from .. import preprocessing
 from ..output import Output
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
 from .tdc import TemporalDifferenceConv
 
 NAME = "rhythmformer"
@@ -28,15 +30,22 @@ SIZE = 128
 FRAMES = 160
 # Label (Standardized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_RHYTHMFORMER_BASIC.yaml.
 TARGET = "wave"
-# 3.25 M, as the paper prints. The authors' release holds 74,880 more: six projections that its forward pass
+# rPPG-Toolbox, contributed by the authors: configs/train_configs/PURE_PURE_UBFC-rPPG_RHYTHMFORMER_BASIC.yaml,
+# trainer/RhythmFormerTrainer.py (AdamW without decay, OneCycleLR) and loss/RythmFormerLossComputer.py.
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_PURE_UBFC-rPPG_RHYTHMFORMER_BASIC.yaml and RhythmFormerTrainer.py",
+    loss="rhythmformer", target="wave", optimiser="adamw", lr=9e-3, schedule="one-cycle", epochs=30, batch=4,
+    frames=160, size=128, pixels="Standardized", selection="validation",
+)  # fmt: skip
+# 3.25 M, as the paper prints. The authors' release has 74,880 more: six projections that its forward pass
 # never calls, which are left out here.
 REFERENCE_PARAMETERS = 3_251_137
-REGIONS = 4  # regions along each side of the picture
+REGIONS = 4  # regions along each side of the frame
 THETA = 0.2
 
 
 class FusionStem(nn.Module):
-    """Each frame, fused twice with the four differences between the five frames around it."""
+    """Fuse each frame twice with the four differences between the five frames around it."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -64,7 +73,7 @@ class FusionStem(nn.Module):
 
 
 class RoutedAttention(nn.Module):
-    """Attention from each region to the `top` regions that resemble it."""
+    """Attention from each region to the `top` most similar regions."""
 
     def __init__(self, width: int, heads: int, span: int, top: int) -> None:
         super().__init__()
@@ -81,9 +90,9 @@ class RoutedAttention(nn.Module):
         counts = (t // cells[0], h // cells[1], w // cells[2])
         value = self.value(x)
         query, key, values = (_regions(part, counts, cells) for part in (self.query(x), self.key(x), value))
-        # Which regions: decided by mean query and mean key, without gradient.
-        likeness = query.detach().mean(2) @ key.detach().mean(2).transpose(1, 2)  # (B,R,R)
-        chosen = likeness.topk(min(self.top, likeness.shape[-1]), dim=-1).indices  # (B,R,K)
+        # Mean query and mean key select the regions, without gradient.
+        similarity = query.detach().mean(2) @ key.detach().mean(2).transpose(1, 2)  # (B,R,R)
+        chosen = similarity.topk(min(self.top, similarity.shape[-1]), dim=-1).indices  # (B,R,K)
         clip = torch.arange(batch, device=x.device).view(-1, 1, 1)
         key, values = key[clip, chosen].flatten(2, 3), values[clip, chosen].flatten(2, 3)  # (B,R,K·n,C)
         query, key, values = (
@@ -131,7 +140,7 @@ class Block(nn.Module):
 
 
 def _stage(width: int, heads: int, slower: int, depth: int, top: int, ratio: float) -> nn.Sequential:
-    """Down to 1/slower of the frame rate, transformer blocks, and back."""
+    """Return a stage: downsample to 1/slower of the frame rate, transformer blocks, upsample."""
     halvings = slower.bit_length() - 1
     down = [
         nn.Sequential(nn.BatchNorm3d(width), nn.Conv3d(width, width, (2, 1, 1), stride=(2, 1, 1)))
@@ -178,6 +187,28 @@ class RhythmFormer(nn.Module):
         return Output(self.head(latent).squeeze(1), latent.transpose(1, 2))
 
 
+def _published_names() -> dict[str, str]:
+    stem = {"plain": "stem11", "change": "stem12", "mix_plain": "stem21", "mix_change": "stem22"}
+    names = {f"stem.{ours}": f"Fusion_Stem.{theirs}" for ours, theirs in stem.items()}
+    names |= {"patches": "patch_embedding", "head": "ConvBlockLast"}
+    parts = {"query": "proj_q", "key": "proj_k", "value": "proj_v.0", "local": "lepe", "out": "output_linear"}
+    for stage, halvings in enumerate((1, 2, 3)):
+        for index in range(halvings):
+            names[f"stages.{stage}.{index}"] = f"stages.{stage}.downsample_layers.{index}"
+            names[f"stages.{stage}.{halvings + 2 + index}"] = f"stages.{stage}.upsample_layers.{index}"
+        for index in range(2):
+            ours, theirs = f"stages.{stage}.{halvings + index}", f"stages.{stage}.blocks.{index}"
+            names |= {f"{ours}.attention.0": f"{theirs}.norm1", f"{ours}.mlp.0": f"{theirs}.norm2"}
+            names |= {f"{ours}.attention.1.{mine}": f"{theirs}.attn.{part}" for mine, part in parts.items()}
+            names |= {f"{ours}.mlp.{part + 1}": f"{theirs}.mlp.{part}" for part in (0, 1, 3, 4, 6, 7)}
+    return names
+
+
+PUBLISHED_LAYOUT = PublishedLayout(
+    _published_names(), ignored=("*.attn.qkv_linear.weight", "*.attn.qkv_linear.bias")
+)
+
+
 def build(**overrides: Any) -> RhythmFormer:
-    """RhythmFormer for crops of 32 pixels or steps of 64, clips in steps of eight frames."""
+    """Build RhythmFormer for crops of 32 pixels or steps of 64, clips in steps of eight frames."""
     return RhythmFormer(**preprocessing.options_of(RhythmFormer, NAME, overrides))

@@ -2,10 +2,10 @@
 
     h[l] = exp(Δ[l]·A) ⊙ h[l−1] + Δ[l]·B[l]·x[l]        y[l] = C[l]·h[l]
 
-A loop over the tokens is exact but slow: a clip has tens of thousands of them. Here the sequence is cut
-into about √L chunks that are scanned side by side: once from zero for the state each chunk adds, a short
-scan over the chunks for the state each one starts with, and once more from there for the answers. Only
-decays are multiplied, never divided by, so it is as stable as the loop.
+A loop over the tokens is slow, because a clip has tens of thousands of tokens. Here the sequence is split
+into about √L chunks that are scanned in parallel. The first scan starts from zero and gives the state that
+each chunk adds. A short scan over the chunks gives their initial states. The last scan starts from these and
+gives the output. There is no division by decays, so the result is as stable as that of the loop.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ def _scan(x: Tensor, step: Tensor, decay: Tensor, into: Tensor, out: Tensor) -> 
     batch, tokens, width = x.shape
     length = math.isqrt(tokens - 1) + 1
     chunks = -(-tokens // length)
-    # Tokens after the end have Δ = 0: they keep the state and add nothing.
+    # Tokens after the end have Δ = 0: they do not change the state.
     x, step, into, out = (_chunked(part, chunks, length) for part in (x, step, into, out))
 
     state = x.new_zeros(batch, chunks, width, decay.shape[1])
     for place in range(length):
         state = _next(state, x[place], step[place], decay, into[place])
 
-    lasting = torch.exp(
-        step.sum(0).unsqueeze(-1) * decay
-    )  # (B,chunks,D,N) what is left of a state after a chunk
+    lasting = torch.exp(step.sum(0).unsqueeze(-1) * decay)  # (B,chunks,D,N) decay of a state over a chunk
     carried = torch.zeros_like(state[:, 0])
     starts = []
     for chunk in range(chunks):
@@ -50,11 +48,11 @@ def _scan(x: Tensor, step: Tensor, decay: Tensor, into: Tensor, out: Tensor) -> 
         carried = lasting[:, chunk] * carried + state[:, chunk]
 
     state = torch.stack(starts, dim=1)
-    answers = []
+    outputs = []
     for place in range(length):
         state = _next(state, x[place], step[place], decay, into[place])
-        answers.append((state @ out[place].unsqueeze(-1)).squeeze(-1))  # (B,chunks,D)
-    return torch.stack(answers, dim=2).flatten(1, 2)[:, :tokens]
+        outputs.append((state @ out[place].unsqueeze(-1)).squeeze(-1))  # (B,chunks,D)
+    return torch.stack(outputs, dim=2).flatten(1, 2)[:, :tokens]
 
 
 def _next(state: Tensor, x: Tensor, step: Tensor, decay: Tensor, into: Tensor) -> Tensor:

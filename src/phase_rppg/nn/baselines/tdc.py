@@ -1,8 +1,7 @@
-"""Temporal difference convolution: a 3×3×3 kernel that answers to change more than to level.
+"""Temporal difference convolution: a 3×3×3 kernel that attenuates constant input.
 
-From the outer frames' weights a share θ is taken back at the centre, so that a constant input is damped.
-The release runs two convolutions; subtracting at the centre tap of one kernel gives the same numbers in
-one.
+A share θ of the weights of the outer frames is subtracted at the centre tap. The release runs two
+convolutions; one convolution with the combined kernel gives the same result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TS-CAN: DeepPhys whose motion branch shifts channels between neighbouring frames.
 
 Before each motion convolution a third of the channels comes from the next frame and a third from the
-previous one, within windows of `depth` frames, so that 2-D convolutions see time at no cost.
+previous one, within windows of `depth` frames. So 2-D convolutions use several frames at no cost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from .. import preprocessing
 from ..output import Output
-from .can import MIN_SIZE, ConvAttention
+from ..published_layout import PublishedLayout
+from ..published_training import PublishedTraining
+from .can import MIN_SIZE, ConvAttention, published_names
 
 NAME = "ts-can"
 CITATION = (
@@ -24,6 +26,17 @@ SIZE = 72
 FRAMES = 180
 # Input and label (DiffNormalized) of the rPPG-Toolbox's PURE_PURE_UBFC-rPPG_TSCAN_BASIC.yaml.
 TARGET = "difference"  # the slope of the pulse
+# rPPG-Toolbox: configs/train_configs/PURE_PURE_UBFC-rPPG_TSCAN_BASIC.yaml and trainer/TscanTrainer.py
+# (squared error, AdamW without decay, OneCycleLR).
+TRAINING = PublishedTraining(
+    source="rPPG-Toolbox, PURE_PURE_UBFC-rPPG_TSCAN_BASIC.yaml and TscanTrainer.py",
+    loss="mse", target="difference", optimiser="adamw", lr=9e-3, schedule="one-cycle", epochs=30, batch=4,
+    frames=180, size=72, pixels="DiffNormalized and Standardized",
+)  # fmt: skip
+PUBLISHED_LAYOUT = PublishedLayout(
+    published_names(appearance=True), sizes=(72, 36, 96, 128), sized="final_dense_1.weight",
+    file_words=("tscan", "ts-can", "ts_can"),
+)  # fmt: skip
 # The shift has no parameters, so the count is that of DeepPhys at the same size (rPPG-Toolbox release,
 # 72×72).
 REFERENCE_PARAMETERS = 2_228_643
@@ -42,5 +55,5 @@ class TsCan(nn.Module):
 
 
 def build(**overrides: Any) -> TsCan:
-    """TS-CAN for crops of `size` pixels, shifting within windows of `depth` frames."""
+    """Build TS-CAN for crops of `size` pixels, shifting within windows of `depth` frames."""
     return TsCan(**preprocessing.options_of(TsCan, NAME, overrides))

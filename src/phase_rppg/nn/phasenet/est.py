@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from .layers import CausalDepthwise, ConvNorm, MeanPool, SqueezeExcite, activation
+from .layers import CausalDepthwise, ConvNorm, MeanPool, SqueezeExcite
 from .zas import ZAS
 
 
 class ESTBlock(nn.Module):
     """Expand 1×1 → ZAS → depthwise 3×3 → causal depthwise over time → pool → squeeze-excite → project 1×1.
 
-    The paper pools last; pooling, the weighing of channels and the 1×1 projection are linear and commute,
-    so pooling before them computes the same from a quarter of the pixels.
+    The paper pools last. Mean pooling commutes with the 1×1 projection and with the channel weights of
+    squeeze-excite, because both are linear over space. So mean pooling first gives the same result from a
+    quarter of the pixels, if the pooling covers every pixel. This does not hold for max pooling.
     """
 
     def __init__(
@@ -23,14 +24,13 @@ class ESTBlock(nn.Module):
         expansion: int,
         kernel: int,
         pool: int,
-        act: str,
         zas: ZAS | None,
         reduction: int,
     ) -> None:
         super().__init__()
         width = inputs * expansion
         self.expand = ConvNorm(inputs, width, 1)
-        self.act = activation(act)
+        self.act = nn.ReLU(inplace=True)
         self.zas: nn.Module = zas if zas is not None else nn.Identity()
         self.spatial = nn.Conv2d(width, width, 3, padding=1, groups=width, bias=False)
         self.temporal = CausalDepthwise(width, kernel)

@@ -1,7 +1,7 @@
 """Gated TCN: causal dilated convolutions with a gate, the FIR form of the damped oscillator.
 
-Propositions 1 and 2: the pulse's dynamics are a causal convolution z_t = Σ g[m] a_{t−m}, and a finite one
-does it to any ε. `physics.fir` gives the length R that the kernel and dilations should cover.
+Propositions 1 and 2: the pulse dynamics are a causal convolution z_t = Σ g[m] a_{t−m}, and a finite kernel
+approximates it to any ε. `physics.fir` gives the length R that the kernel and dilations should cover.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from .layers import tail
-from .oscillators import sample_kernels
 
 
 class GatedLayer(nn.Module):
-    """x + tanh(W_f ∗ x) ⊙ σ(W_g ∗ x), looking only back."""
+    """x + tanh(W_f ∗ x) ⊙ σ(W_g ∗ x) with causal convolutions."""
 
     def __init__(self, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -31,34 +30,20 @@ class GatedLayer(nn.Module):
 
 
 class GatedTCN(nn.Module):
-    """A stack of gated layers with growing dilation."""
+    """A stack of gated layers with growing dilation; without layers it is the identity."""
 
     def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
         super().__init__()
         self.channels, self.kernel = channels, kernel
         self.layers = nn.ModuleList(GatedLayer(channels, kernel, dilation) for dilation in dilations)
-        self.past = (kernel - 1) * sum(dilations)  # frames seen before the present one
+        self.past = (kernel - 1) * sum(dilations)  # earlier frames that reach an output
 
     def initial_state(self, like: Tensor, batch: int) -> tuple[Tensor, ...]:
         return tuple(like.new_zeros(batch, self.channels, 1, (self.kernel - 1) * d) for d in self.dilations)
 
     @property
     def dilations(self) -> tuple[int, ...]:
-        return tuple(layer.conv.dilation[1] for layer in self._layers())
-
-    def start_from_oscillators(self, fps: float) -> None:
-        """Draw the signal kernels from damped oscillators of the cardiac band instead of white noise.
-
-        Every output channel filters with the impulse response of one oscillator, sampled at the layer's
-        dilation; how the inputs are mixed stays random, and so does the spread of the weights.
-        """
-        for layer in self._layers():
-            weight = layer.conv.weight  # (2D,D,1,k)
-            shape = sample_kernels(self.channels, self.kernel, layer.conv.dilation[1], fps)  # (D,k)
-            mix = torch.randn(self.channels, self.channels, 1, 1)
-            drawn = mix * shape.flip(1)[:, None, None, :]
-            with torch.no_grad():
-                weight[: self.channels] = drawn * (weight[: self.channels].std() / drawn.std())
+        return tuple(layer.conv.dilation[1] for layer in self.gated_layers())
 
     def forward(self, x: Tensor, states: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """(B,D,1,T) -> (B,D,1,T), new states."""
@@ -68,5 +53,5 @@ class GatedTCN(nn.Module):
             new.append(state)
         return x, tuple(new)
 
-    def _layers(self) -> list[GatedLayer]:
+    def gated_layers(self) -> list[GatedLayer]:
         return [layer for layer in self.layers if isinstance(layer, GatedLayer)]

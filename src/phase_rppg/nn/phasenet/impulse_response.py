@@ -1,7 +1,8 @@
-"""The temporal part of PHASE-Net as a linear filter: how the wave answers to a small push of the features."""
+"""The temporal part of PHASE-Net as a linear filter: the derivative of the wave by the features."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,27 +10,29 @@ import torch
 from torch import Tensor
 
 from ...errors import ArgumentError
-from ...types import FloatArray
+from ...synth import load as load_world
+from ...synth import sample
+from ...types import ByteArray, FloatArray
 from .model import PhaseNet
 
-FADING_S = 4.0  # lags that are looked at when the memory never ends (oscillators)
 MOMENTS = 24  # working points along the recording
+STILL_S = 8.0  # duration of the synthetic recording that sets the working points
 
 
 @dataclass(frozen=True)
 class Response:
-    """∂ wave[t] / ∂ z[t−m], in units of each feature's own spread, around a working point."""
+    """∂ wave[t] / ∂ z[t−m] around working points, in units of the standard deviation of each feature."""
 
-    jacobian: FloatArray  # (C,L) mean over the moments, lag 0 first
-    spread: FloatArray  # (C,L) standard deviation over the moments
-    linear: float  # 0–1: the share of the answers' energy that is the same at all moments
+    jacobian: FloatArray  # (C,L) mean over the working points, lag 0 first
+    spread: FloatArray  # (C,L) standard deviation over the working points
+    linear: float  # 0–1: share of the energy that is the same at all working points
     fps: float
 
 
 def response(network: PhaseNet, z: Tensor, moments: int = MOMENTS) -> Response:
     """Linearise the temporal part along the features z (T,C) of a recording, e.g. `Output.raw[0]`.
 
-    The derivative v is part of it: a push of z is also a push of v.
+    The derivative includes the path through v, which is a difference of z.
     """
     lags = _lags(network)
     if z.ndim != 2 or z.shape[1] != network.filter.width or len(z) < lags + moments:
@@ -40,11 +43,11 @@ def response(network: PhaseNet, z: Tensor, moments: int = MOMENTS) -> Response:
     features = z.detach().clone().requires_grad_(True)
     wave = _wave(network, features)
     unit = z.detach().std(0)  # (C,)
-    answers = []
+    slopes = []
     for t in np.linspace(lags, len(z) - 1, moments).astype(int).tolist():
         (slope,) = torch.autograd.grad(wave[t], features, retain_graph=True)
-        answers.append((slope[t - lags + 1 : t + 1].flip(0) * unit).T.double().numpy())  # (C,L)
-    every = np.stack(answers)  # (N,C,L)
+        slopes.append((slope[t - lags + 1 : t + 1].flip(0) * unit).T.double().numpy())  # (C,L)
+    every = np.stack(slopes)  # (N,C,L)
     mean = every.mean(0)
     return Response(
         jacobian=mean,
@@ -54,17 +57,31 @@ def response(network: PhaseNet, z: Tensor, moments: int = MOMENTS) -> Response:
     )
 
 
+@torch.no_grad()
+def still_face_features(network: PhaseNet) -> Tensor:
+    """Return the features z (T,C) of a synthetic face without motion: working points for `response`."""
+    raw = network.eval()(torch.from_numpy(still_face(network.size)[None])).raw
+    assert raw is not None
+    z: Tensor = raw[0]
+    return z
+
+
+@functools.cache
+def still_face(size: int) -> ByteArray:
+    """Return a synthetic face (T,S,S,3) without motion in constant light; always the same one."""
+    fixed = {"motion.kind": "still", "light.kind": "constant", "pulse.bpm": 72.0}
+    return sample(load_world("studio"), 7, 0, seconds=STILL_S, size=size, fixed=fixed).pixels
+
+
 def _wave(network: PhaseNet, z: Tensor) -> Tensor:
-    """The wave (T,) of the features (T,C)."""
+    """Return the wave (T,) of features (T,C)."""
     whole = z
     if network.filter.derivative:
         whole = torch.cat([z, torch.cat([torch.zeros_like(z[:1]), z[1:] - z[:-1]])], 1)
     state = network.initial_state()
-    wave, *_ = network.read(whole[None], state.bank, state.tcn)
+    wave, *_ = network.temporal(whole[None], state["tcn"])
     return wave[0]
 
 
 def _lags(network: PhaseNet) -> int:
-    if network.bank is not None:
-        return round(FADING_S * network.config.fps)
-    return 1 + network.filter.derivative + (network.tcn.past if network.tcn is not None else 0)
+    return 1 + network.filter.derivative + network.tcn.past

@@ -1,4 +1,4 @@
-"""The small layers the blocks are made of. All work on frames: (N,C,H,W) with N = B·T, channels last."""
+"""Basic layers of the blocks. All work on frames (N,C,H,W) with N = B·T, channels last."""
 
 from __future__ import annotations
 
@@ -7,17 +7,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from ...errors import UnknownNameError
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "hardswish": nn.Hardswish, "silu": nn.SiLU}
-
-
-def activation(name: str) -> nn.Module:
-    if name not in ACTIVATIONS:
-        raise UnknownNameError("activation", name, ACTIVATIONS)
-    # In place where the gradient allows it: fresh memory is what costs on a CPU.
-    return nn.ReLU(inplace=True) if name == "relu" else ACTIVATIONS[name]()
 
 
 class ConvNorm(nn.Module):
@@ -34,12 +23,11 @@ class ConvNorm(nn.Module):
 
 
 class CausalDepthwise(nn.Module):
-    """Filter every channel over the last `kernel` frames, then BatchNorm; the past comes in as history.
+    """Filter every channel over the last `kernel` frames, then BatchNorm; `history` holds the frames before.
 
-    Frame-major memory (B,T,H·W,C) is also the channels-last memory of a picture (B,C,T,H·W), so a
-    depthwise Conv2d of kernel (k,1) does it without moving data (measured: 3–4× faster, forward and backward,
-    than shifted multiply-adds). The exported graph uses the
-    shifted multiply-adds, which need no transposition there.
+    Frame-major memory (B,T,H·W,C) is also the channels-last memory of an image (B,C,T,H·W), so a
+    depthwise Conv2d of kernel (k,1) needs no copy (measured: 3–4× faster, forward and backward, than shifted
+    multiply-adds). The exported graph uses shifted multiply-adds, which need no transposition there.
     """
 
     def __init__(self, channels: int, kernel: int) -> None:
@@ -48,7 +36,7 @@ class CausalDepthwise(nn.Module):
         self.weight = nn.Parameter(torch.empty(channels, 1, kernel, 1))
         self.bias: nn.Parameter | None = None
         self.norm: nn.Module = nn.BatchNorm2d(channels)
-        # Begin near "now": the newest frame passes, the past is a small random correction.
+        # Start near the identity: the newest frame plus small random weights on earlier frames.
         nn.init.normal_(self.weight, std=0.3 / kernel**0.5)
         with torch.no_grad():
             self.weight[:, :, -1] += 1.0
@@ -65,7 +53,8 @@ class CausalDepthwise(nn.Module):
             frames = x.shape[0] // batch
             now = x.permute(0, 2, 3, 1).reshape(batch, frames, height * width, channels)
             then = history.permute(0, 1, 3, 4, 2).reshape(batch, past, height * width, channels)
-            joined = torch.cat([then, now], 1)  # (B,k−1+T,H·W,C)
+            # In mixed precision the state is float32; without the cast, `cat` would convert all frames to it.
+            joined = torch.cat([then.to(now.dtype), now], 1)  # (B,k−1+T,H·W,C)
             y = F.conv2d(joined.permute(0, 3, 1, 2), self.weight, self.bias, groups=channels)
             y = y.permute(0, 2, 3, 1).reshape(batch * frames, height, width, channels).permute(0, 3, 1, 2)
             history = (
@@ -86,12 +75,12 @@ class CausalDepthwise(nn.Module):
 
 
 def tail(x: Tensor, dim: int, count: int) -> Tensor:
-    """The last `count` entries along an axis, also for a count of 0."""
+    """Return the last `count` entries along an axis; `count` may be 0."""
     return x[(slice(None),) * dim + (slice(-count, None) if count else slice(0, 0),)]
 
 
 class MeanPool(nn.Module):
-    """Mean over p×p pixels; a rim that is less than a whole block is left out."""
+    """Mean over p×p cells; incomplete blocks at the edge are dropped."""
 
     def __init__(self, side: int) -> None:
         super().__init__()
@@ -107,7 +96,7 @@ class MeanPool(nn.Module):
 
 
 class _MeanPool(torch.autograd.Function):
-    """torch's own gradient fills the memory with zeros and then adds; this one writes it once."""
+    """Mean pooling that writes the gradient once; the gradient of torch fills with zeros and then adds."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, side: int) -> Tensor:
@@ -127,7 +116,7 @@ class _MeanPool(torch.autograd.Function):
 
 
 class SqueezeExcite(nn.Module):
-    """Weigh the channels of each frame by what the whole frame shows; no frame sees another."""
+    """Scale the channels of each frame by a function of its spatial mean; frames are independent."""
 
     def __init__(self, channels: int, reduction: int) -> None:
         super().__init__()

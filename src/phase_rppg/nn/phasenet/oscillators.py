@@ -1,10 +1,9 @@
-"""A bank of damped oscillators with learnable α and ω: the paper's recurrence itself, in IIR form.
+"""Initial TCN kernels from damped oscillators: the impulse response of the paper's recurrence.
 
     x_t = A x_{t−1} + B a_t,   x = [z, v]ᵀ,   A and B by semi-implicit Euler from (α, ω, Δt)
 
-Memory is long at a constant cost per frame. Over a chunk the same thing is a causal convolution
-(Proposition 1). Because A is 2×2, its powers have a closed form (Cayley–Hamilton): with r² = det A and
-2 r cos θ = tr A,  Aᵐ = q[m] A − r² q[m−1] I  and  q[m] = r^{m−1} sin(mθ)/sin θ.
+The impulse response of z is g[m] = Δt²/(1+αΔt) · q[m+1]. Because A is 2×2, its powers have a closed form
+(Cayley–Hamilton): with r² = det A and 2 r cos θ = tr A,  q[m] = r^{m−1} sin(mθ)/sin θ.
 """
 
 from __future__ import annotations
@@ -12,86 +11,40 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-INITIAL_HZ = (0.6, 4.0)  # where natural frequencies begin; learning may leave it, within LIMIT_HZ
-LIMIT_HZ = (0.2, 6.0)
-LIMIT_DAMPING = (0.1, 12.0)  # α in 1/s
-UNDERDAMPED = 1.6  # α ≤ 1.6 ω keeps the eigenvalues of A complex, as the closed form needs
+from .gtcn import GatedTCN
 
-
-class OscillatorBank(nn.Module):
-    """x + W_out [z, v/ω] with K oscillators driven by W_in x; unit gain at resonance."""
-
-    def __init__(self, channels: int, count: int, fps: float) -> None:
-        super().__init__()
-        self.count, self.step_s = count, 1.0 / fps
-        self.drive = nn.Conv2d(channels, count, 1, bias=False)
-        self.read = nn.Conv2d(2 * count, channels, 1)
-        self.log_hz = nn.Parameter(torch.linspace(math.log(INITIAL_HZ[0]), math.log(INITIAL_HZ[1]), count))
-        # From a fifth of a second to about two seconds of memory, interleaved over the frequencies.
-        memory = torch.linspace(math.log(0.25), math.log(2.0), 4).repeat((count + 3) // 4)[:count]
-        self.log_damping = nn.Parameter(math.log(2.0) - memory)
-
-    def initial_state(self, like: Tensor, batch: int) -> Tensor:
-        return like.new_zeros(batch, 2, self.count)
-
-    def alpha_omega(self) -> tuple[Tensor, Tensor]:
-        """Damping α in 1/s and natural frequency ω in rad/s, (K,) each, inside the stable range."""
-        low, high = (math.log(hz) for hz in LIMIT_HZ)
-        omega = 2 * math.pi * torch.exp(self.log_hz.clamp(low, high))
-        low, high = (math.log(alpha) for alpha in LIMIT_DAMPING)
-        alpha = torch.minimum(torch.exp(self.log_damping.clamp(low, high)), UNDERDAMPED * omega)
-        return alpha, omega
-
-    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,D,1,T), (B,2,K) -> (B,D,1,T), new state."""
-        alpha, omega = self.alpha_omega()
-        drive = self.drive(x).squeeze(2) * (alpha * omega)[:, None]  # (B,K,T); resonance gain of z is 1/(αω)
-        z, v = convolve(drive, state, alpha, omega, self.step_s)
-        both = torch.cat([z, v / omega[:, None]], 1)  # (B,2K,T)
-        return x + self.read(both[:, :, None]), torch.stack([z[:, :, -1], v[:, :, -1]], 1)
-
-
-def convolve(a: Tensor, state: Tensor, alpha: Tensor, omega: Tensor, step_s: float) -> tuple[Tensor, Tensor]:
-    """Drive a (B,K,T) and state (B,2,K) -> z, v (B,K,T): the recurrence over a chunk, as a convolution."""
-    damped = 1 + alpha * step_s
-    a00, a01 = 1 - omega**2 * step_s**2 / damped, step_s / damped
-    a10, a11 = -(omega**2) * step_s / damped, 1 / damped
-    frames = a.shape[2]
-    count = torch.arange(0, frames + 1, device=a.device, dtype=a.dtype)
-    q = powers(a00 + a11, 1 / damped, count)  # (K,T+1) q[0…T]
-    q_before = torch.cat([-damped[:, None], q[:, :-1]], 1)  # q[−1] = −1/r², so that A⁰ = I
-
-    # z_t = Σ g[t−s] a_s with g[m] = C Aᵐ B = Δt²/(1+αΔt) · q[m+1]; and v_t = (z_t − z_{t−1})/Δt.
-    g_z = step_s**2 / damped[:, None] * q[:, 1:]  # (K,T)
-    g_v = step_s / damped[:, None] * (q[:, 1:] - q[:, :-1])
-    lag = (count[:-1, None] - count[None, :-1]).long()  # (T,T) t−s
-    causal = (lag >= 0).to(a.dtype)
-    lag = lag.clamp(min=0)
-    z = torch.matmul(g_z[:, lag] * causal, a[..., None])[..., 0]  # (K,T,T) · (B,K,T,1)
-    v = torch.matmul(g_v[:, lag] * causal, a[..., None])[..., 0]
-
-    # What the state at the start of the chunk still contributes: A^{t+1} x_{−1}.
-    z0, v0 = state[:, 0, :, None], state[:, 1, :, None]  # (B,K,1)
-    q_now, q_last = q[:, 1:], q_before[:, 1:] / damped[:, None]
-    z = z + q_now * (a00[:, None] * z0 + a01[:, None] * v0) - q_last * z0
-    v = v + q_now * (a10[:, None] * z0 + a11[:, None] * v0) - q_last * v0
-    return z, v
+INITIAL_HZ = (0.6, 4.0)  # range of the natural frequencies
 
 
 def powers(trace: Tensor, det: Tensor, count: Tensor) -> Tensor:
-    """q[m] = r^{m−1} sin(mθ)/sin θ for each oscillator (K,) and each m of `count` (M,) -> (K,M)."""
+    """Return q[m] = r^{m−1} sin(mθ)/sin θ of each oscillator (K,) for each m in `count` (M,): (K,M)."""
     r = torch.sqrt(det)
     theta = torch.acos((trace / (2 * r)).clamp(-1 + 1e-6, 1 - 1e-6))
     return r[:, None] ** (count - 1) * torch.sin(count * theta[:, None]) / torch.sin(theta)[:, None]
 
 
 def sample_kernels(count: int, length: int, dilation: int, fps: float) -> Tensor:
-    """Impulse responses of random cardiac oscillators, (count,length), every `dilation` frames."""
+    """Return impulse responses (count,length) of random cardiac oscillators, every `dilation` frames."""
     low, high = (math.log(hz) for hz in INITIAL_HZ)
     omega = 2 * math.pi * torch.exp(torch.empty(count).uniform_(low, high))
     alpha = omega * torch.empty(count).uniform_(0.2, 1.0)
     damped = 1 + alpha / fps
     trace = 1 - omega**2 / fps**2 / damped + 1 / damped
     return powers(trace, 1 / damped, torch.arange(length) * float(dilation) + 1)
+
+
+@torch.no_grad()
+def start_from_oscillators(tcn: GatedTCN, fps: float) -> None:
+    """Draw the signal kernels of a TCN from damped oscillators of the cardiac band instead of white noise.
+
+    Every output channel filters with the impulse response of one oscillator, sampled at the layer's
+    dilation. The weights over the inputs stay random, and their standard deviation does not change.
+    """
+    for layer in tcn.gated_layers():
+        weight = layer.conv.weight  # (2D,D,1,k)
+        shape = sample_kernels(tcn.channels, tcn.kernel, layer.conv.dilation[1], fps)  # (D,k)
+        mix = torch.randn(tcn.channels, tcn.channels, 1, 1)
+        drawn = mix * shape.flip(1)[:, None, None, :]
+        weight[: tcn.channels] = drawn * (weight[: tcn.channels].std() / drawn.std())

@@ -1,7 +1,8 @@
-"""What the network remembers between frames: a value that can be seen, copied, saved and reset.
+"""The state of a streaming network: a value that callers can inspect, copy, save and reset.
 
-`Network.step(state, pixels) -> (state, output)` never changes the state it was given. The size of a state
-depends on the network and the batch only, not on how many frames went through.
+Every streaming module declares its own state: `initial_state(...)` stands next to `forward`. A state is a
+tensor, a tuple of states, a dataclass of states, or None. The network collects them by module name, so a
+new module needs no change here.
 """
 
 from __future__ import annotations
@@ -17,59 +18,36 @@ from ...errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class FrontState:
-    """Memory of the front end; `log` and `high` are absent when the pixels go in as they are."""
-
-    weight: Tensor  # (1,) how many frames the running mean holds: 0 before the first frame, then 1 and more
-    log: Tensor | None  # (B,3,S,S) log-intensity of the last frame
-    high: Tensor | None  # (B,3,S,S) log-intensity minus its running mean, at the last frame
-
-
-@dataclass(frozen=True)
-class MaskState:
-    """Memory of where to look; each part is absent in networks that go without it."""
-
-    unrest: Tensor | None  # (B,2,H·W·K) running mean and variance of what the mask watches
-    mask: Tensor | None  # (B,M·H·W) running mean of the masks
-
-
-@dataclass(frozen=True)
 class State:
-    """Everything PHASE-Net remembers."""
+    """The states of a network's modules; its size depends on the network and the batch only."""
 
-    front: FrontState
-    est: tuple[Tensor, ...]  # per block (B,k−1,C,h,w): the last frames before its temporal convolution
-    z: Tensor | None  # (B,M·C) aggregated features of the last frame, for the derivative v
-    bank: Tensor | None  # (B,2,K) position and velocity of the oscillators
-    tcn: tuple[Tensor, ...]  # per layer (B,D,1,(k−1)·dilation): its last inputs
-    look: MaskState
+    modules: Mapping[str, Any]  # module name -> state of the module
+    batch: int
+
+    def __getitem__(self, module: str) -> Any:
+        return self.modules[module]
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name, in a fixed order (these are also the names in the exported graph)."""
-        return dict(_walk(self, ""))
+        """Return the tensors by name, for example "blocks.0", in a fixed order."""
+        return dict(_walk(self.modules, ""))
 
     def replace(self, tensors: Mapping[str, Tensor]) -> State:
-        """A state of the same make with other tensors."""
+        """Return a state of the same structure with other tensors."""
         own = self.tensors()
         if own.keys() != tensors.keys():
             raise ArgumentError("state", f"tensors {sorted(tensors)}", f"{sorted(own)}")
         return self._map(lambda name, _: tensors[name])
 
     def clone(self) -> State:
-        """An independent copy."""
+        """Return an independent copy."""
         return self._map(lambda _, tensor: tensor.detach().clone())
-
-    @property
-    def batch(self) -> int:
-        return int(self.est[0].shape[0])
 
     @property
     def nbytes(self) -> int:
         return sum(tensor.numel() * tensor.element_size() for tensor in self.tensors().values())
 
     def _map(self, function: Callable[[str, Tensor], Tensor]) -> State:
-        new: State = _rebuild(self, "", function)
-        return new
+        return State(_rebuild(self.modules, "", function), self.batch)
 
 
 def _join(prefix: str, name: str) -> str:
@@ -79,23 +57,26 @@ def _join(prefix: str, name: str) -> str:
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
     if isinstance(value, Tensor):
         yield name, value
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _walk(item, _join(name, str(index)))
     elif value is not None:
-        for field in dataclasses.fields(value):
-            yield from _walk(getattr(value, field.name), _join(name, field.name))
+        for key, item in _items(value):
+            yield from _walk(item, _join(name, key))
 
 
 def _rebuild(value: Any, name: str, function: Callable[[str, Tensor], Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return function(name, value)
-    if isinstance(value, tuple):
-        return tuple(_rebuild(item, _join(name, str(i)), function) for i, item in enumerate(value))
     if value is None:
         return None
-    fields = {
-        field.name: _rebuild(getattr(value, field.name), _join(name, field.name), function)
-        for field in dataclasses.fields(value)
-    }
-    return type(value)(**fields)
+    if isinstance(value, Tensor):
+        return function(name, value)
+    items = {key: _rebuild(item, _join(name, key), function) for key, item in _items(value)}
+    if isinstance(value, Mapping):
+        return items
+    return tuple(items.values()) if isinstance(value, tuple) else type(value)(**items)
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """Return the named parts of a mapping, a tuple or a dataclass."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, tuple):
+        return [(str(index), item) for index, item in enumerate(value)]
+    return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]

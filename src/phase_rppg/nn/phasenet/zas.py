@@ -1,7 +1,7 @@
 """Zero-FLOPs Axial Swapper: transpose small blocks of the last few channels (section "ZAS" of the paper).
 
-It mixes neighbouring regions without a parameter or a multiplication, leaves time alone, and is its own
-inverse, so the gradient takes the same road back.
+It mixes neighbouring cells without parameters and multiplications and does not mix frames. It is its own
+inverse, so the gradient is the same swap.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ZAS(nn.Module):
         return f"block={self.block}, fraction={self.fraction}"
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N,C,H,W) -> (N,C,H,W); rows and columns beyond the last whole block stay where they are."""
+        """(N,C,H,W) -> (N,C,H,W); rows and columns beyond the last whole block do not change."""
         if x.dim() != 4:
             raise ArgumentError("ZAS input", f"shape {tuple(x.shape)}", "frame-major (N,C,H,W)")
         channels = int(self.fraction * x.shape[1])
@@ -60,7 +60,7 @@ class _Swap(torch.autograd.Function):
 
 
 def _swap_(x: Tensor, b: int, channels: int) -> Tensor:
-    """T(Z)_{u,v} = Z_{v,u} in every block, in place: only the off-diagonal pixels move."""
+    """T(Z)_{u,v} = Z_{v,u} in every block, in place: only off-diagonal pixels change."""
     h, w = x.shape[2] // b * b, x.shape[3] // b * b
     swap = x[:, x.shape[1] - channels :]
     for u in range(b):
@@ -73,7 +73,7 @@ def _swap_(x: Tensor, b: int, channels: int) -> Tensor:
 
 
 def swapped_by_index(x: Tensor, b: int, channels: int) -> Tensor:
-    """The same swap as one gather over pixels: the form an exported graph uses."""
+    """Return the same swap computed as one gather over pixels, for exported graphs."""
     height, width = int(x.shape[2]), int(x.shape[3])
     h, w = height // b * b, width // b * b
     source = np.arange(height * width).reshape(height, width)

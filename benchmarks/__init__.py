@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks` measures speed and memory; the other files are studies of accuracy."""

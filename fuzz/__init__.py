@@ -1,0 +1,1 @@
+"""Fuzzing of the parsers of phase-rppg. Run `python -m fuzz`."""
