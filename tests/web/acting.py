@@ -10,10 +10,14 @@ from typing import Any
 from phase_rppg.web import Asset, catalogue
 
 WORKER = Path(__file__).with_name("scripted_worker.js")
-# Says something to the worker and waits for some frames of the camera, as many as a busy computer shows.
+# Says something to the worker, waits until a frame has carried it, and then for some frames that draw it.
 SAY = """async ([said, frames]) => {
   window.script ??= new BroadcastChannel("script");
-  window.script.postMessage(said);
+  const id = window.said = (window.said ?? 0) + 1;
+  await new Promise((sent) => {
+    window.script.onmessage = ({ data }) => { if (data.sent === id) sent(); };
+    window.script.postMessage({ ...said, id });
+  });
   const video = document.querySelector("#video");
   const frame = () => new Promise((done) => {
     video.requestVideoFrameCallback(done);

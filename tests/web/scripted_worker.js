@@ -6,10 +6,13 @@
 const said = { faces: [], visible: null, wave: 72 };
 let pending = [];
 let focus = null;
+let unanswered = []; // numbers of the sayings that no frame has carried yet
 
-new BroadcastChannel("script").onmessage = ({ data }) => {
-  const { events = [], ...rest } = data;
+const script = new BroadcastChannel("script");
+script.onmessage = ({ data }) => {
+  const { events = [], id, ...rest } = data;
   pending.push(...events.map(filled));
+  unanswered.push(id);
   Object.assign(said, rest);
 };
 
@@ -51,11 +54,12 @@ function frame({ picture, tS }) {
     kind: "frame", tS, width, height, luma: 120, events, tookMs: 5, networkMs: 2, faces: said.faces.map(region), visibleCount: said.visible ?? said.faces.length,
     preview: previewFace === null ? null : pulse(said.wave, tS, 8), previewFace,
   });
+  for (const id of unanswered) script.postMessage({ sent: id });
+  unanswered = [];
 }
 
 self.onmessage = ({ data }) => {
   if (data.kind === "load") void load(data.base);
-  if (data.kind === "start") pending = [];
   if (data.kind === "focus") focus = data.face;
   if (data.kind === "frame") frame(data);
   if (data.kind === "finish") {
