@@ -15,7 +15,7 @@ import { Grabber, meanLuma } from "./capture/grabber.js";
 
 const CALIBRATIONS = "models/calibration";
 const PREVIEW_S = 8;
-const PREVIEW_EVERY_S = 0.1;
+const PREVIEW_EVERY_MS = 100; // of the computer: a file is decoded faster than it would play
 const PROVISIONAL_EVERY_S = 1;
 
 interface Loaded {
@@ -29,7 +29,8 @@ const post = (message: FromWorker): void => self.postMessage(message);
 const grabber = new Grabber();
 let loaded: Loaded | null = null;
 let session: Session | null = null;
-let previewedS = -Infinity;
+let isFile = false; // of the session
+let previewedMs = -Infinity;
 let provisionalS = -Infinity;
 let focus: number | null = null; // whose waveform is previewed
 
@@ -54,7 +55,8 @@ async function start({ method, file, everyone, firstFace }: Extract<ToWorker, { 
   const calibration = calibrationOf(model ? "network" : (method ?? "pos"), calibrations);
   const choices: Choices = file ? { model, method, faces: "all", contextS: CONTEXT_S } : { model, method, faces: everyone ? "all" : "largest" };
   session = new Session(new SessionConfig(calibration, choices), detector, firstFace);
-  previewedS = provisionalS = -Infinity;
+  isFile = file ?? false;
+  previewedMs = provisionalS = -Infinity;
   focus = null;
 }
 
@@ -71,11 +73,11 @@ async function frame({ picture, tS }: Extract<ToWorker, { kind: "frame" }>): Pro
   stopwatch.take();
   const events = await session.push(pixels, tS);
   const present = session.present.filter((face) => face.announced);
-  const due = tS - previewedS >= PREVIEW_EVERY_S || tS < previewedS;
+  const due = startedMs - previewedMs >= PREVIEW_EVERY_MS;
   const shown = present.find((face) => face.track.id === focus) ?? present[0];
   const preview = due && shown ? shown.preview(PREVIEW_S) : null;
-  if (preview) previewedS = tS;
-  const early = await provisional(present, tS);
+  if (preview) previewedMs = startedMs;
+  const early = isFile ? new Map<number, null>() : await provisional(present, tS);
   post({
     kind: "frame", tS, width: pixels.width, height: pixels.height, luma: meanLuma(pixels), faces: present.map((face) => faceRegion(face, early)), events,
     visibleCount: session.visibleCount, preview, previewFace: preview && shown.track.id,

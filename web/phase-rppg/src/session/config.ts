@@ -3,6 +3,7 @@
 import { CROP_PX } from "../face/crop.js";
 import { rint } from "../signal/arrays.js";
 import type { Calibration } from "./calibration.js";
+import { BATCH, FILE_BATCH } from "./networkFeeder.js";
 import type { PulseModel } from "./pulseModel.js";
 
 export const CONTEXT_S = 10; // `contextS` for files
@@ -53,6 +54,11 @@ export class SessionConfig {
   /** Length of the history of each face. */
   get keepTicks(): number {
     return this.windowTicks + 2 * this.contextTicks + this.stepTicks + this.delayTicks + rint(SPARE_S * this.fps);
+  }
+
+  /** Crops per call of the network: more of them if the results are late anyway. */
+  get batch(): number {
+    return this.contextTicks > 0 ? FILE_BATCH : BATCH;
   }
 
   get cropPx(): number {

@@ -29,7 +29,7 @@ export class FacePipeline {
     this.sampler = new SkinSampler(track, frame, config.cropPx);
     const state = (this.state = new FaceState(clock, firstTick, config));
     this.network = config.model && new NetworkFeeder(config.model, firstTick, (first, values) =>
-      state.addWave(first, values, new Float64Array(values.length).fill(1)));
+      state.addWave(first, values, new Float64Array(values.length).fill(1)), config.batch);
     this.analyzer = new WindowAnalyzer(config);
   }
 

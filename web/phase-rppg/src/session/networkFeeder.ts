@@ -2,7 +2,8 @@
 
 import type { PulseModel } from "./pulseModel.js";
 
-const BATCH = 6; // crops per call of the network
+export const BATCH = 6; // crops per call of the network
+export const FILE_BATCH = 15; // the same if results may be late
 
 /**
  * Collects crops, runs the network and passes its output to `write(firstTick, values)`. The network restarts after
@@ -16,18 +17,18 @@ export class NetworkFeeder {
   private pending: Uint8Array[] = [];
   private pendingFirst: number;
 
-  constructor(private readonly initial: PulseModel, firstTick: number, private readonly write: (first: number, values: Float32Array) => void) {
+  constructor(private readonly initial: PulseModel, firstTick: number, private readonly write: (first: number, values: Float32Array) => void, private readonly batch = BATCH) {
     this.model = initial.fresh();
     this.toDrop = this.model.delayFrames;
     this.pendingFirst = firstTick;
   }
 
-  /** Add the crop of a tick; every `BATCH` crops run the network. */
+  /** Add the crop of a tick; a full batch of crops runs the network. */
   async push(tick: number, crop: Uint8Array): Promise<void> {
     if (this.pending.length === 0) this.pendingFirst = tick;
     this.pending.push(crop);
     this.started = true;
-    if (this.pending.length >= BATCH) await this.run();
+    if (this.pending.length >= this.batch) await this.run();
   }
 
   /** Run the network on the crops that were not given to it yet. */

@@ -9,7 +9,7 @@ import { interpolateInvalid } from "./resample.js";
 import { solve } from "./solve.js";
 
 export const BAND_HZ = constants.band_hz; // 40–200 bpm
-// Pulse shape: relative amplitude of the first harmonic and its phase lead in radians.
+// Pulse shape: relative amplitude of the second harmonic and its phase lead in radians.
 const SHAPE_RATIO = 0.4;
 const SHAPE_PHASE = 1.6;
 const TYPICAL_BPM = 90; // log-normal prior; noise is strongest at low frequencies
