@@ -171,7 +171,7 @@ def _track() -> Any:
 
 
 def _halved() -> Any:
-    """A rate that halves; its first harmonic continues."""
+    """A rate that halves; its second harmonic continues."""
     turn = 2 * np.pi * 42 / 60 * np.arange(300) / FPS
     signals = [np.cos(2 * turn), np.cos(turn) + 0.9 * np.cos(2 * turn) + 0.6 * np.cos(3 * turn)]
     which = [0] * 6 + [1] * 8

@@ -170,7 +170,7 @@ class WeightsError(InputError):
 
 
 class OutputError(InputError):
-    """A result cannot be written to the given path."""
+    """A result cannot be written to the given path, which the user chose: hence an input error."""
 
     def __init__(self, path: str | Path, problem: str) -> None:
         self.path, self.problem = str(path), problem

@@ -116,14 +116,14 @@ class Waveform:
 class Quality:
     """The quality features of one window, from which the gate decides. Every field is finite."""
 
-    snr_db: float  # power at the chosen rate and its first harmonic over the rest of the band
+    snr_db: float  # power at the chosen rate and its second harmonic over the rest of the band
     amplitude: float  # relative colour pulsation of the raw skin trace at the chosen rate (AC/DC)
     background: float  # 0–1: share of the spectral peak that the background also shows
     motion: float  # 0–1: share of the spectral peak that the face position also shows
     coverage: float  # 0–1: fraction of the window with a face
     face_px: float  # median face width in pixels
     luma: float  # median brightness of the skin, 0–255
-    clipped: float  # 0–1: fraction of skin pixels that are saturated or black
+    clipped: float  # 0–1: fraction of skin pixels that are overexposed
     colourfulness: float  # spread between the channels of the skin colour, 0 for grey
     fps: float  # true frame rate of the window
     max_gap_s: float  # longest gap between two frames
@@ -131,8 +131,8 @@ class Quality:
     agreement: float = 0.0  # 0–1: share of the spectral peak that a second method also shows
     visible_db: float = 0.0  # height of the spectral peak above its surroundings in the raw green channel
     background_coherence: float = 1.0  # with the background at the rate: 1 for flicker, 0 for a pulse
-    red: float = 1.0  # red over green amplitude at the rate: about 0.4 for blood, 1 for light and motion
-    blue: float = 1.0  # blue over green amplitude at the rate: about 0.7 for blood, 1 for white light
+    red: float = 1.0  # AC/DC of red, in phase with green, over that of green: blood about 0.4, light 1
+    blue: float = 1.0  # the same for blue: blood about 0.7, white light 1
     track_sigma_bpm: float = 10.0  # standard deviation of the tracked rate
     change_bpm: float = 0.0  # difference between the rates of the two halves of the window
     beat_bpm: float = 0.0  # mean rate of the beats, the mean of two methods; 0 if there are too few beats

@@ -82,10 +82,10 @@ def test_dropped_frames_of_a_network_are_dropped_from_the_label_and_those_of_chr
 
 
 def test_mixed_conventions_are_refused_by_name() -> None:
-    assert conventions.only([("a", "ours"), ("b", "ours")]) == "ours"
-    assert conventions.only([]) == ""
+    assert conventions.single_convention([("a", "ours"), ("b", "ours")]) == "ours"
+    assert conventions.single_convention([]) == ""
     with pytest.raises(InputError, match=r"mixed conventions in one table: a \(ours\), c \(toolbox\)"):
-        conventions.only([("a", "ours"), ("b", "ours"), ("c", "toolbox")])
+        conventions.single_convention([("a", "ours"), ("b", "ours"), ("c", "toolbox")])
 
 
 def test_every_rule_of_a_convention_is_in_its_description() -> None:

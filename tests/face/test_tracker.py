@@ -106,7 +106,7 @@ def test_crossing_faces_never_swap() -> None:
         ended |= {track.id for track in changes.ended}
         for track in tracker.present:
             for name, x in seen.items():
-                if abs(track.box[0] + track.box[2] / 2 - x) < 8 and track.seen_s == t_s:
+                if abs(track.box[0] + track.box[2] / 2 - x) < 8 and track.last_seen_s == t_s:
                     owners.setdefault(track.id, set()).add(name)
     apart = {i: names for i, names in owners.items() if len(names) > 1}
     assert all(i in ended for i in apart), owners  # ambiguous only while they meet, and such a track ends

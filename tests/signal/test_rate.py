@@ -52,7 +52,7 @@ def test_a_strong_harmonic_does_not_double_the_rate() -> None:
 
 
 def pulse(bpm: float, harmonic: float, off: float = 0.0, phase: float = 0.0) -> np.ndarray:
-    """Ten seconds of a wave whose first harmonic is `off` radians from where a pulse has it."""
+    """Ten seconds of a wave whose second harmonic is `off` radians from where a pulse has it."""
     angle = 2 * np.pi * bpm / 60 * np.arange(300) / 30 + phase
     return np.cos(angle) + harmonic * np.cos(2 * angle + rate.SHAPE_PHASE + off)
 

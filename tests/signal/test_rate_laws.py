@@ -1,4 +1,4 @@
-"""Laws of the refined peak that follow from its model: tone, first harmonic and straight drift."""
+"""Laws of the refined peak that follow from its model: tone, second harmonic and straight drift."""
 
 from __future__ import annotations
 

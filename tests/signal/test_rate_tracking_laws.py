@@ -167,7 +167,7 @@ def test_support_never_exceeds_one() -> None:
 
 
 def test_a_part_of_the_belief_moves_to_half_the_rate() -> None:
-    """The tracked line may be the first harmonic of a rate that fell."""
+    """The tracked line may be the second harmonic of a rate that fell."""
     model = RateModel(sharpness=1e5, jump=0.0, halving=0.3, drift_bpm=0.0)
     tracker = RateTracker(model)
     tracker.update([line(100)], 10.0)

@@ -20,7 +20,7 @@ from phase_rppg.train.losses import physformer_loss, rhythmformer_loss, sinc_los
 from phase_rppg.train.losses.frequency import bpm_spectrum, reference_bpm
 from phase_rppg.train.published import published_tables, published_training, with_published_training
 from phase_rppg.train.recipe import MAIN_LOSSES, OPTIMISERS, SCHEDULES, Optimise, load_stages
-from phase_rppg.train.training_state import first_momentum, learning_rate
+from phase_rppg.train.training_state import beta1, learning_rate
 
 from .helpers import Toy, tiny
 
@@ -175,14 +175,14 @@ def test_the_one_cycle_schedule_is_that_of_torch(steps: int) -> None:
     for step in range(steps):
         assert learning_rate(options, step, steps) == pytest.approx(theirs.get_last_lr()[0], rel=1e-6)
         beta = optimiser.param_groups[0]["betas"][0]
-        assert first_momentum(options, step, steps) == pytest.approx(beta, rel=1e-6)
+        assert beta1(options, step, steps) == pytest.approx(beta, rel=1e-6)
         optimiser.step()
         if step < steps - 1:
             theirs.step()
 
 
 def test_other_schedules_keep_their_momentum() -> None:
-    assert first_momentum(Optimise(betas=(0.8, 0.9)), 3, 10) == 0.8
+    assert beta1(Optimise(betas=(0.8, 0.9)), 3, 10) == 0.8
     with pytest.raises(RecipeError, match=r"optimise\.optimiser: got 'sgd', accepted: 'adamw' or 'adam'"):
         Optimise(optimiser="sgd")
 

@@ -64,9 +64,9 @@ def _print_windows(live: LiveSession, *, as_json: bool, quiet: bool) -> None:
     """Print one line per window; warnings about a lost camera go to stderr."""
     lost = False
     for events in live.run():
-        if live.loss is not None and not lost and not quiet:
-            print(f"warning: camera lost: {live.loss.problem}; reconnecting", file=sys.stderr)
-        lost = live.loss is not None
+        if live.interruption is not None and not lost and not quiet:
+            print(f"warning: camera lost: {live.interruption.problem}; reconnecting", file=sys.stderr)
+        lost = live.interruption is not None
         for window in _windows(events):
             typer.echo(_json_line(live, window) if as_json else _text_line(live, window))
 
@@ -107,7 +107,7 @@ def _print_summary(live: LiveSession, console: Any) -> None:
 
     reading = live.finish() or NoReading(Reason.NO_FACE, 0.0, live.t_s)
     style = "bold green" if isinstance(reading, Estimate) else "yellow"
-    lost = f", camera lost {live.losses}×" if live.losses else ""
+    lost = f", camera lost {live.interruptions}×" if live.interruptions else ""
     console.print(
         f"camera, {live.t_s:.0f} s{lost}: [{style}]{escaped(reading_text(reading))}[/{style}]", soft_wrap=True
     )

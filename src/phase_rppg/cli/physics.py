@@ -104,9 +104,9 @@ def _print(facts: dict[str, Any]) -> None:
         ("A", f"{a: .6f}  {b: .6f}\n{c: .6f}  {d: .6f}"),
         ("B", f"{facts['B'][0]: .6f}  {facts['B'][1]: .6f}"),
         ("C", f"{facts['C'][0]: .0f}  {facts['C'][1]: .0f}"),
-        ("spectral radius ρ(A)", f"{facts['spectral_radius']:.6f}, stable"),
+        ("spectral radius r(A)", f"{facts['spectral_radius']:.6f}, stable"),
         ("‖Aᵐ‖ ≤ K ρᵐ with", f"K = {facts['K']:.4g}, ρ = {facts['rho']:.6f}"),
-        ("‖w‖₁ at most", f"{facts['kernel_l1_bound']:.4g}"),
+        ("‖w‖₁ (kernel) at most", f"{facts['kernel_l1_bound']:.4g}"),
         (
             f"taps R for ε = {facts['eps']:g}",
             f"{facts['fir_length']} ({facts['fir_length_s']:.2f} s), guaranteed by Proposition 2",

@@ -27,8 +27,8 @@ MIN_OVERLAP_S = 4.0  # of video and reference for a correlation
 MAX_SHIFT_S = 0.3  # of a reference without a finding; finger and face differ by up to 0.2 s
 MAX_FLAT_SHARE = 0.1  # constant share of a reference above which its lag is not estimated
 MIN_CORRELATION = 0.3  # of video and reference at the lag that is reported
-COPY_CORRELATION = 0.995  # of two references from which on one is called a copy
-LONG_GAP_S = 0.25  # between two frames; stricter than `signal.constants.MAX_GAP_S`, which interpolates
+COPY_CORRELATION = 0.995  # two references that correlate more strongly are copies
+LONG_GAP_S = 0.25  # between two frames; shorter than MAX_GAP_S, up to which gaps are interpolated
 LOW_COVERAGE = 0.9
 MAX_LENGTH_DIFFERENCE_S = 2.0  # of video and reference
 
@@ -200,31 +200,31 @@ def _pulse(t_s: FloatArray, colours: FloatArray, seen: np.ndarray) -> Waveform:
     return pos.extract(RgbTrace(values, FPS, start_s, valid))
 
 
-def lag_curve(wave: Waveform, label: Waveform) -> tuple[FloatArray, FloatArray]:
+def lag_curve(video: Waveform, reference: Waveform) -> tuple[FloatArray, FloatArray]:
     """Return lags in s up to ±MAX_LAG_S, and the correlation of the video with the shifted reference.
 
     If it is long enough, the same part of the video is used for all lags. Otherwise a lag that excludes a
     bad part of the video could have a higher correlation than the true one.
     """
     lags_s = np.arange(-round(MAX_LAG_S * FPS), round(MAX_LAG_S * FPS) + 1) / FPS
-    seen = _normal(wave.values, wave.fps)
-    reference = _normal(label.values, label.fps)
+    pulse = _envelope_normalised(video.values, video.fps)
+    contact = _envelope_normalised(reference.values, reference.fps)
     curve = np.zeros(len(lags_s))
-    start_s, end_s = label.t_s[0], label.t_s[-1]
-    always = wave.valid & (wave.t_s - MAX_LAG_S >= start_s) & (wave.t_s + MAX_LAG_S <= end_s)
+    start_s, end_s = reference.t_s[0], reference.t_s[-1]
+    always = video.valid & (video.t_s - MAX_LAG_S >= start_s) & (video.t_s + MAX_LAG_S <= end_s)
     for index, lag_s in enumerate(lags_s):
-        at_s = wave.t_s + lag_s
-        inside = wave.valid & (at_s >= start_s) & (at_s <= end_s)
+        at_s = video.t_s + lag_s
+        inside = video.valid & (at_s >= start_s) & (at_s <= end_s)
         if always.sum() > MIN_OVERLAP_S * FPS:
             inside = always
         if inside.sum() > MIN_OVERLAP_S * FPS:
-            shifted = np.interp(at_s[inside], label.t_s, reference)
-            spread = shifted.std() * seen[inside].std()
-            curve[index] = np.mean(shifted * seen[inside]) / spread if spread > 0 else 0.0
+            shifted = np.interp(at_s[inside], reference.t_s, contact)
+            spread = shifted.std() * pulse[inside].std()
+            curve[index] = np.mean(shifted * pulse[inside]) / spread if spread > 0 else 0.0
     return lags_s, curve
 
 
-def _normal(values: FloatArray, fps: float) -> FloatArray:
+def _envelope_normalised(values: FloatArray, fps: float) -> FloatArray:
     """Return the pulse band with a normalised envelope, so that motion does not dominate the correlation."""
     band = filters.bandpass(values, fps)
     window = max(1, int(2 * fps))
@@ -235,8 +235,8 @@ def _normal(values: FloatArray, fps: float) -> FloatArray:
 def best_lag(lags_s: FloatArray, curve: FloatArray, duration_s: float) -> tuple[float | None, float]:
     """Return the smallest lag whose peak is not significantly below the highest, and its correlation.
 
-    A pulse is periodic, so the curve has a peak at every beat. The standard error of a correlation r over n
-    seconds of a band of about one hertz is about (1 − r²)/√n.
+    A pulse is periodic, so the curve has a peak at every beat. A band of about 1 Hz gives about n
+    independent samples in n seconds, so the standard error of a correlation r is about (1 − r²)/√n.
     """
     peaks = [i for i in range(1, len(curve) - 1) if curve[i - 1] <= curve[i] > curve[i + 1]]
     if not peaks:

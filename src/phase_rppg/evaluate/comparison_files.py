@@ -77,7 +77,7 @@ def read(path: Path) -> Evaluated:
 
 def compare(evaluated: Sequence[Evaluated]) -> ModelComparison:
     """Compare models; mixed conventions or data sets and fewer than two common subjects are refused."""
-    convention = conventions.only([(str(one.path), one.convention) for one in evaluated])
+    convention = conventions.single_convention([(str(one.path), one.convention) for one in evaluated])
     sets = {one.dataset: one.path for one in evaluated}
     if len(sets) > 1:
         listed = ", ".join(f"{path} ({name})" for name, path in sets.items())

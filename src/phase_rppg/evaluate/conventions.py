@@ -32,10 +32,10 @@ class Convention:
     joining: Literal["stream", "clips"]
     band_hz: tuple[float, float]
     interpolates: bool  # the spectral peak; otherwise the rate is that of the largest bin
-    squared_snr: bool = False  # the SNR sums squared power, which doubles it for a single line
+    squared_snr: bool = False  # the SNR uses the squared power spectrum, which about doubles it in dB
     last_lag: bool = True  # MACC includes the largest circular lag
     lead_in_s: float = 0.0  # not compared, because a causal network has seen too few frames
-    part_windows: bool = False  # a shorter last window is compared as well
+    partial_last_window: bool = False  # the shorter window at the end is compared as well
     toolbox_methods: bool = False  # classical methods with the filters of rPPG-Toolbox and the whole crop
 
     def facts(self) -> dict[str, Any]:
@@ -60,11 +60,11 @@ class Convention:
 OURS = Convention("ours", "followed", "timestamps", "stream", BAND_HZ, interpolates=True, lead_in_s=1.0)
 TOOLBOX = Convention(
     "toolbox", "haar", "index", "clips", TOOLBOX_BAND_HZ, interpolates=False, last_lag=False,
-    part_windows=True, toolbox_methods=True,
+    partial_last_window=True, toolbox_methods=True,
 )  # fmt: skip
 RELEASE = Convention(
     "release", "haar", "index", "clips", (0.75, 2.5), interpolates=False, squared_snr=True, last_lag=False,
-    part_windows=True, toolbox_methods=True,
+    partial_last_window=True, toolbox_methods=True,
 )  # fmt: skip
 ALL = {one.name: one for one in (OURS, TOOLBOX, RELEASE)}
 
@@ -76,7 +76,7 @@ def get(name: str) -> Convention:
     return ALL[name]
 
 
-def only(names: Iterable[tuple[str, str]]) -> str:
+def single_convention(names: Iterable[tuple[str, str]]) -> str:
     """Return the convention that all results share; `names` are (result, convention).
 
     Results of different conventions are refused, because their numbers are not comparable.

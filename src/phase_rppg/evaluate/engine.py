@@ -136,7 +136,7 @@ def window_frames(label: Waveform, window_s: float, convention: Convention) -> I
     """Yield (first, last + 1) of the windows, one after the other."""
     count = len(label.values)
     length = min(round(window_s * label.fps), count)
-    last_start = count if convention.part_windows else count - length + 1
+    last_start = count if convention.partial_last_window else count - length + 1
     for first in range(0, last_start, max(length, 1)):
         last = min(first + length, count)
         if last - first >= MIN_FRAMES and label.valid[first:last].mean() > _COVERED:

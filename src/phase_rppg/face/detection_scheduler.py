@@ -27,7 +27,7 @@ def detection_due(tracker: Tracker, t_s: float, shift: float = 0.0) -> bool:
     """
     present = tracker.present
     interval_s = STILL_INTERVAL_S if present else EMPTY_INTERVAL_S
-    if any(track.seen_s < tracker.last_detection_s for track in present):
+    if any(track.last_seen_s < tracker.last_detection_s for track in present):
         interval_s = MISSED_INTERVAL_S
     elif shift > DEAD_ZONE or any(
         not track.confirmed or t_s - track.moved_s < _MOVED_RECENTLY_S for track in present

@@ -24,8 +24,8 @@ from .crop import Box
 CASCADE = Path(__file__).parent / "cascade" / "haar_frontal_face.npz"
 WINDOW_PX = 24  # side of the window that the cascade was trained on
 SCALE_STEP = 1.1
-MIN_WINDOWS = 3  # a face needs more accepted windows than this
-SIMILARITY = 0.2  # largest difference of the edges of windows of the same face, over their mean side
+MIN_NEIGHBOURS = 3  # a face needs more accepted windows than this, as in OpenCV
+GROUP_EPS = 0.2  # largest difference of the edges of windows of the same face, over their mean side
 FINE_SCALE = 2.0  # from this scale on, every row and column is tested; below it, every second one
 MIN_SPREAD = 10 * (WINDOW_PX - 2) ** 2  # of the grey levels; flat windows are not tested
 _TINY = np.float32(1e-5)  # subtracted from the thresholds of the stages
@@ -48,7 +48,7 @@ def detect(rgb: ByteArray) -> list[Box]:
 
     rPPG-Toolbox passes RGB pictures to a function that expects BGR, so red and blue change places in `_grey`.
     """
-    grey = _grey(rgb)
+    grey = _grey(rgb)  # on purpose, see above
     windows: list[npt.NDArray[np.int32]] = []
     factor = 1.0
     while (side := round(WINDOW_PX * factor)) <= min(grey.shape):
@@ -178,7 +178,7 @@ def _grouped(windows: npt.NDArray[np.int32]) -> list[Box]:
     groups = _groups(windows)
     counts = np.array([len(group) for group in groups])
     boxes = np.array([np.rint(windows[group].sum(0) * (np.float32(1) / len(group))) for group in groups])
-    kept = np.flatnonzero(counts > MIN_WINDOWS)
+    kept = np.flatnonzero(counts > MIN_NEIGHBOURS)
     return [
         (float(x), float(y), float(width), float(height))
         for index in kept
@@ -209,7 +209,7 @@ def _groups(windows: npt.NDArray[np.int32]) -> list[_IntArray]:
 
 
 def _similar(windows: npt.NDArray[np.int32], one: npt.NDArray[np.int32]) -> BoolArray:
-    limit = SIMILARITY * (np.minimum(windows[:, 2], one[2]) + np.minimum(windows[:, 3], one[3])) / 2
+    limit = GROUP_EPS * (np.minimum(windows[:, 2], one[2]) + np.minimum(windows[:, 3], one[3])) / 2
     ends, end = windows[:, :2] + windows[:, 2:], one[:2] + one[2:]
     apart = np.concatenate([np.abs(windows[:, :2] - one[:2]), np.abs(ends - end)], axis=1)
     return (apart <= limit[:, None]).all(1)
@@ -217,7 +217,7 @@ def _similar(windows: npt.NDArray[np.int32], one: npt.NDArray[np.int32]) -> Bool
 
 def _is_inside(box: FloatArray, other: FloatArray) -> bool:
     """Return whether a box is inside another one that is enlarged by its tolerance."""
-    margin = (other[2:] * SIMILARITY).round()
+    margin = (other[2:] * GROUP_EPS).round()
     return bool(
         (box[:2] >= other[:2] - margin).all() and (box[:2] + box[2:] <= other[:2] + other[2:] + margin).all()
     )

@@ -21,7 +21,7 @@ _RECROP_CELLS = 1.0  # the crop moves when the predicted face is farther than th
 _MAX_STEPS = 3  # limit of the displacement from the reference, in units of `max_step_cells`
 _MIN_VELOCITY_S = 1 / 45  # shorter intervals give velocities that are mostly noise
 _MAX_PREDICTION_S = 1 / 15  # the velocity is not extrapolated further than this
-_BLUR_CELLS = 32  # number of blur passes before the gradient: size / this
+_CELLS_PER_BLUR = 32  # the gradient is computed after size / 32 blur passes
 _THIRDS: FloatArray = np.full(3, 1 / 3, np.float32)
 
 
@@ -89,7 +89,7 @@ class FaceRegistration:
         self._move_crop(before + ahead, frame)
         self.picture = self._crop.mean(frame)
         self._change.update(self.picture, elapsed_s)
-        cells = self._solve @ (_luma(self.picture).reshape(-1) - self._reference_luma)
+        cells = self._solve @ (_intensity(self.picture).reshape(-1) - self._reference_luma)
         crop = self._crop_displacement.tolist()
         self.shift = np.array(
             [
@@ -135,7 +135,7 @@ class FaceRegistration:
         self._crop = AreaCrop(box, self.size, frame.shape)
         self.picture = self._crop.mean(frame)
         self.shift, self._crop_displacement = np.zeros(2), np.zeros(2)
-        luma = _blur(_luma(self.picture)[None])[0]
+        luma = _blur(_intensity(self.picture)[None])[0]
         down, right = np.gradient(luma)
         basis = np.stack([-right, -down, luma, np.ones_like(luma)], -1).reshape(-1, 4)  # shift, gain, offset
         window = _face_window(self.size)
@@ -144,7 +144,7 @@ class FaceRegistration:
         solve = np.linalg.solve(gram, (basis * window[:, None]).T)[:2]  # (2,S·S)
         # Blurring the solution is the same as blurring every later picture, because the blur is symmetric.
         self._solve = _blur(solve.reshape(2, *luma.shape)).reshape(2, -1).astype(np.float32)
-        self._reference_luma = _luma(self.picture).reshape(-1)
+        self._reference_luma = _intensity(self.picture).reshape(-1)
 
 
 def _limited(value: float, limit: float) -> float:
@@ -164,7 +164,7 @@ def _centre_and_side(box: Box) -> FloatArray:
 
 def _blur(pictures: FloatArray) -> FloatArray:
     """Average neighbouring cells of (N,S,S) with repeated edges; a blur widens the range of the gradient."""
-    for axis in (1, 2) * round(pictures.shape[-1] / _BLUR_CELLS):
+    for axis in (1, 2) * round(pictures.shape[-1] / _CELLS_PER_BLUR):
         width = [(0, 0)] * 3
         width[axis] = (1, 1)
         p = np.moveaxis(np.pad(pictures, width, mode="edge"), axis, 0)
@@ -172,7 +172,7 @@ def _blur(pictures: FloatArray) -> FloatArray:
     return pictures
 
 
-def _luma(picture: FloatArray) -> FloatArray:
+def _intensity(picture: FloatArray) -> FloatArray:
     """Return the mean of the three channels, (S,S,3) → (S,S); a product is faster than a sum."""
     return (picture.reshape(-1, 3) @ _THIRDS).reshape(picture.shape[:2])
 

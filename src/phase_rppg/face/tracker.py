@@ -37,7 +37,7 @@ class Track:
     id: int
     box: Box  # constant within the dead zone; the crop is taken from it
     landmarks: FloatArray  # (5,2) at the last detection
-    seen_s: float  # time of the last detection
+    last_seen_s: float  # time of the last detection
     created_s: float
     detection_count: int = 1
     lost: bool = False
@@ -57,7 +57,7 @@ class Track:
 
     def add_detection(self, t_s: float, found: Detection) -> bool:
         """Add a detection and return whether `box` changed."""
-        self.seen_s, self.detection_count, self.lost = t_s, self.detection_count + 1, False
+        self.last_seen_s, self.detection_count, self.lost = t_s, self.detection_count + 1, False
         self.landmarks = found.landmarks
         offset = _offset(self.box, found.box)
         self._smooth += _SMOOTHING * (offset - self._smooth)
@@ -139,7 +139,7 @@ class Tracker:
 
     def _matches(self, track: Track, found: Detection, t_s: float) -> bool:
         """Return whether the detection is within the gate of the track."""
-        gate = min(_GATE + _GATE_GROWTH_PER_S * max(t_s - track.seen_s - _GATE_GROWS_AFTER_S, 0), 1.0)
+        gate = min(_GATE + _GATE_GROWTH_PER_S * max(t_s - track.last_seen_s - _GATE_GROWS_AFTER_S, 0), 1.0)
         shift, size = track.distance(found.box)
         return shift < gate and size < _GATE_SIZE
 
@@ -166,7 +166,7 @@ class Tracker:
 
     def _mark_lost(self, t_s: float) -> tuple[list[Track], list[Track]]:
         """Return (newly lost tracks, unconfirmed tracks that were removed)."""
-        gone = [t for t in self.present if t_s - t.seen_s > LOST_AFTER_S]
+        gone = [t for t in self.present if t_s - t.last_seen_s > LOST_AFTER_S]
         dropped = [t for t in gone if not t.confirmed]
         self.tracks = [t for t in self.tracks if t not in dropped]
         lost = [t for t in gone if t.confirmed]
@@ -176,7 +176,7 @@ class Tracker:
 
     def _remove_old(self, t_s: float) -> list[Track]:
         """Remove and return the tracks that are lost for longer than FORGET_AFTER_S."""
-        old = [t for t in self.tracks if t.lost and t_s - t.seen_s > FORGET_AFTER_S]
+        old = [t for t in self.tracks if t.lost and t_s - t.last_seen_s > FORGET_AFTER_S]
         self.tracks = [t for t in self.tracks if t not in old]
         return old
 

@@ -31,8 +31,8 @@ class LiveSession:
         self._session = Session((config or SessionConfig()).for_camera(), detector or Detector())
         self.config = self._session.config
         self.readout = Readout(self.config.window_s)
-        self.loss: CameraLoss | None = None  # why the camera gives no frames now
-        self.losses = 0
+        self.interruption: CameraLoss | None = None  # why the camera gives no frames now
+        self.interruptions = 0
         self.t_s = 0.0
         self.started = False  # whether a frame has arrived
         self._times: deque[float] = deque()
@@ -43,10 +43,10 @@ class LiveSession:
         """Yield the events of each frame; while the camera is disconnected, yield empty lists."""
         for item in open_source(self._source):
             if isinstance(item, CameraLoss):
-                events = [] if self.loss is not None else self._interrupt()
-                self.loss = item
+                events = [] if self.interruption is not None else self._interrupt()
+                self.interruption = item
             else:
-                self.loss, self.started, self.t_s = None, True, item.t_s
+                self.interruption, self.started, self.t_s = None, True, item.t_s
                 self._record_time(item.t_s)
                 events = self._session.push(item)
                 self.readout.add(events, item.t_s)
@@ -75,7 +75,7 @@ class LiveSession:
 
     def _interrupt(self) -> list[Event]:
         """End all faces, because they cannot be tracked across the interruption, and clear the readout."""
-        self.losses += 1
+        self.interruptions += 1
         self._times.clear()
         events = self._session.interrupt()
         self.readout.add(events, self.t_s)

@@ -1,4 +1,4 @@
-"""CHROM: two colour differences without specular reflection, combined so that motion cancels."""
+"""CHROM: two chrominance signals, orthogonal to the specular reflection, combined so that motion cancels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WINDOW_S = 1.6
 def extract(trace: RgbTrace) -> Waveform:
     """Return S = X_f − σ(X_f)/σ(Y_f)·Y_f, in Hann windows of 1.6 s that overlap by half.
 
-    The colour differences are X = 3R−2G and Y = 1.5R+G−1.5B.
+    The chrominance signals are X = 3R−2G and Y = 1.5R+G−1.5B.
     """
     values = common.checked_colours(trace)
     length = common.window_length(WINDOW_S, trace.fps, len(values))

@@ -133,8 +133,8 @@ def truncation_error(oscillator: Oscillator, length: int, force_bound: float) ->
 
 def truncation_errors(oscillator: Oscillator, longest: int, force_bound: float) -> FloatArray:
     """Return the exact largest error for every length 0 … longest, (longest+1,)."""
-    steady = _scale(oscillator, force_bound)
-    enough = max(fir_length(oscillator, 1e-9 * steady, force_bound), longest + 1)
+    scale = _scale(oscillator, force_bound)
+    enough = max(fir_length(oscillator, 1e-9 * scale, force_bound), longest + 1)
     if enough > MAX_TAPS:
         raise ArgumentError("oscillator", f"an impulse response of {enough} samples", f"at most {MAX_TAPS}")
     size = np.abs(oscillator.kernel(enough)) * force_bound
@@ -143,6 +143,6 @@ def truncation_errors(oscillator: Oscillator, longest: int, force_bound: float) 
 
 
 def _scale(oscillator: Oscillator, force_bound: float) -> float:
-    """M ‖C‖ ‖B‖."""
+    """Return M ‖C‖ ‖B‖."""
     norms = float(np.linalg.norm(oscillator.C) * np.linalg.norm(oscillator.B))
     return positive("force_bound", force_bound) * norms

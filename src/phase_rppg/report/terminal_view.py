@@ -56,11 +56,11 @@ def render(live: LiveSession, device: str) -> RenderableType:
 
 def _head(live: LiveSession, shown: Shown) -> RenderableType:
     """Return the rate in large digits next to its state, interval and guidance."""
-    if live.loss is not None:
+    if live.interruption is not None:
         state = Text("● camera lost", style="bold red")
-        retry = f"Next attempt in {live.loss.retry_in_s:.0f} s."
+        retry = f"Next attempt in {live.interruption.retry_in_s:.0f} s."
         return _side_by_side(
-            _large_digits("–", "red"), state, Text(f"The camera {live.loss.problem}."), Text(retry)
+            _large_digits("–", "red"), state, Text(f"The camera {live.interruption.problem}."), Text(retry)
         )
     style = _STYLES[shown.state]
     state = Text(f"● {shown.state.value}", style=f"bold {style}")
@@ -153,8 +153,8 @@ def _quality_line(live: LiveSession, quality: Quality | None) -> Text:
         text.append("█" * (8 - filled), style="bright_black")
         text.append(f" · brightness {quality.luma:.0f} · face {quality.face_px:.0f} px · ")
     text.append(f"{live.fps:.1f} frames/s")
-    if live.losses:
-        text.append(f" · camera lost {live.losses}×")
+    if live.interruptions:
+        text.append(f" · camera lost {live.interruptions}×")
     return text
 
 

@@ -29,7 +29,7 @@ class Outcome:
     results: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
     counts: dict[str, tuple[float, float]] = field(default_factory=dict)  # row → M parameters, G MACs
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
-    missing: dict[tuple[str, str], str] = field(default_factory=dict)  # cell → data sets that were not found
+    missing: dict[tuple[str, str], str] = field(default_factory=dict)  # cell → why it has no result
     locations: dict[str, str] = field(default_factory=dict)  # domain → its folder
     synthetic: dict[str, bool] = field(default_factory=dict)
     balance: str = "source"  # of several training sources
@@ -41,7 +41,7 @@ class Outcome:
     def add(self, place: tuple[str, str], result: dict[str, Any]) -> None:
         """Add the result of a cell; one of another convention is refused."""
         name = f"{place[0]} → {place[1]}"
-        conventions.only([("this table", self.convention.name), (name, result["convention"])])
+        conventions.single_convention([("this table", self.convention.name), (name, result["convention"])])
         self.results.setdefault(place, []).append(result)
 
     @property

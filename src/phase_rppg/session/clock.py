@@ -2,7 +2,7 @@
 
 Tick n of a session is at first frame + n / fps, for all faces and all windows. `Clock` finds the ticks
 between two frames, `at_ticks` interpolates the values of both frames there, and `History` keeps the last
-ticks. A tick in a pause longer than MAX_GAP_S is marked as invalid.
+ticks. A tick in a gap longer than MAX_GAP_S is marked as invalid.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Clock(UniformClock):
         return step
 
     def frame_timing(self, start_s: float, end_s: float) -> tuple[float, float]:
-        """Return (true frames per second, longest pause in s) between two times, including their ends."""
+        """Return (true frames per second, longest gap in s) between two times, including their ends."""
         times = [t for t in self.frame_times if start_s - CLOCK_TOLERANCE <= t <= end_s + CLOCK_TOLERANCE]
         if len(times) < 2:
             return 0.0, end_s - start_s

@@ -52,10 +52,10 @@ class FacePipeline:
         if self.network is not None and len(step.weights):
             self.network.restart()
 
-    def mark_lost(self, seen_s: float) -> None:
-        """Discard the samples after `seen_s`, when the face was seen for the last time."""
-        self.state.invalidate_after(seen_s)
-        self._analyzer.record_loss(seen_s)
+    def mark_lost(self, last_seen_s: float) -> None:
+        """Discard the samples after `last_seen_s`, when the face was seen for the last time."""
+        self.state.invalidate_after(last_seen_s)
+        self._analyzer.record_loss(last_seen_s)
 
     def restart_sampler(self, track: Track, frame: Picture) -> None:
         """Sample the face at a new position, without continuity to the old one."""

@@ -260,10 +260,10 @@ def _beat_distance_bpm(peak: Peak, quality: Quality) -> float:
 
 
 def off_colour(quality: Quality) -> float:
-    """Return a lower bound of the distance between the peak's red-to-green ratio and that of blood.
+    """Return the red-to-green ratio, mirrored at that of blood so that every deviation increases it.
 
-    The ratio is about 0.4 for blood and 1 for a change of the light. A negative ratio indicates motion. The
-    bound subtracts twice the noise, because noise dominates the ratio of a weak peak.
+    The ratio is about 0.4 for blood and 1 for a change of the light. A negative ratio indicates motion. Twice
+    the noise is subtracted, because noise dominates the ratio of a weak peak.
     """
     away = _BLOOD_RED + abs(quality.red - _BLOOD_RED)
     return max(away - _NOISE_FACTOR * 10 ** (-quality.visible_db / 20), 0.0)

@@ -87,7 +87,7 @@ class Segment:
                     events.append(FaceEvent(track.id, t_s, "ended"))
         for track in changes.lost:
             if (face := self._faces.get(track.id)) is not None:
-                face.mark_lost(track.seen_s)
+                face.mark_lost(track.last_seen_s)
                 events.append(FaceEvent(track.id, t_s, "lost"))
         for track in changes.found_again:
             if (face := self._faces.get(track.id)) is not None:
@@ -108,13 +108,13 @@ class Segment:
         if face is None:
             face = FacePipeline(track, picture, self._clock, step.first, self._config)
             self._faces[track.id] = face
-        elif track.seen_s == t_s and track not in changes.found_again:
+        elif track.last_seen_s == t_s and track not in changes.found_again:
             face.sampler.update_mask(track, picture)
         events: list[Event] = []
         if not face.announced and track.confirmed:
             face.announced = True
             events.append(FaceEvent(track.id, t_s, "appeared"))
-        if face.announced and track.seen_s == t_s:
+        if face.announced and track.last_seen_s == t_s:
             events.append(FacePosition(track.id, t_s, track.box, track.landmarks))
         return events
 

@@ -31,18 +31,19 @@ class SkinSampler:
 
     def __init__(self, track: Track, frame: Picture, size: int = CROP_PX) -> None:
         self.size = size
-        self._continuity = ColourContinuity(track.seen_s)
+        self._continuity = ColourContinuity(track.last_seen_s)
         self._clipped = 0.0
         self._frames = self._detections = 0
         self._face: Box = track.box
-        self._registration = FaceRegistration(square(track.box), size, frame, track.seen_s)
+        self._registration = FaceRegistration(square(track.box), size, frame, track.last_seen_s)
         reference = self._registration
         self._mask = skin_weights(reference.picture, reference.box, track.landmarks, track.box)  # (S,S)
-        self._position: FloatArray = np.zeros(2)  # in the reference picture, in face widths
+        # Displacement before the current reference picture, in face widths.
+        self._position: FloatArray = np.zeros(2)
 
     @property
     def shift(self) -> float:
-        """Distance that the face has moved since the last new box, in face widths."""
+        """Distance that the face has moved since the current reference picture, in face widths."""
         return math.hypot(*self._motion())
 
     def shows_another_face(self, frame: Picture, t_s: float) -> bool:
@@ -57,7 +58,7 @@ class SkinSampler:
         if not moved and self._detections % _MASK_INTERVAL:
             return
         registration = self._registration
-        registration.update(frame, track.seen_s)
+        registration.update(frame, track.last_seen_s)
         old = self._colour()
         if moved:
             self._position = self._position + self._motion()
@@ -100,22 +101,22 @@ class SkinSampler:
         return _colour(self._registration.picture, displaced(self._mask, self._registration.shift))
 
     def _motion(self) -> FloatArray:
-        """Motion (2,) of the face since the last new box, right and down, in face widths."""
+        """Motion (2,) of the face since the current reference picture, right and down, in face widths."""
         return self._registration.displacement * (self._registration.cell_px / self._face[2])
 
 
 def displaced(weights: FloatArray, cells: FloatArray) -> FloatArray:
     """Return weights (S,S) moved by `cells` (right, down), with sum 1.
 
-    Quadratic splines interpolate between cells and blur the weights equally for every shift, including
-    zero. A blur that depends on the shift would change the mean colour whenever the face moves.
+    A quadratic B-spline shifts the weights and blurs them equally for every shift, including zero. A blur
+    that depends on the shift would change the mean colour whenever the face moves.
     """
     right, down = cells.tolist()
     side, edge = len(weights), math.ceil(max(abs(right), abs(down))) + 1
     wide = side + 2 * edge
     padded = np.zeros((wide + 1, wide))
     padded[edge : edge + side, edge : edge + side] = weights
-    (left, across), (top, below) = _spline(edge - right), _spline(edge - down)
+    (left, across), (top, below) = _bspline_weights(edge - right), _bspline_weights(edge - down)
     # Three rows, then three columns, are three views of the same memory: two products do all of the work.
     item, count = padded.itemsize, side * wide
     neighbours = np.ndarray((3, count + wide), float, padded, top * wide * item, (wide * item, item))
@@ -125,8 +126,8 @@ def displaced(weights: FloatArray, cells: FloatArray) -> FloatArray:
     return moved / max(float(moved.sum()), 1e-9)
 
 
-def _spline(at: float) -> tuple[int, FloatArray]:
-    """Return the first of three cells and their interpolation weights (3,) for a position between cells."""
+def _bspline_weights(at: float) -> tuple[int, FloatArray]:
+    """Return the first of three cells and their B-spline weights (3,) for a position between cells."""
     nearest = round(at)
     f = at - nearest
     return nearest - 1, np.array(((0.5 - f) ** 2 / 2, 0.75 - f**2, (0.5 + f) ** 2 / 2))

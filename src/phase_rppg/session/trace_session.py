@@ -38,7 +38,7 @@ class TraceSession:
             raise ArgumentError("method", config.method, "a method that uses the mean colour, such as pos")
         self._config = config
         self._face = 0
-        self._seen_s = math.nan  # time of the last sample with a face
+        self._last_seen_s = math.nan  # time of the last sample with a face
         self._lost = False
         self._begin_segment()
 
@@ -55,9 +55,9 @@ class TraceSession:
         step = self._clock.advance(t_s)
         if rgb is None:
             self._state.append_absence(step)
-            if not self._lost and t_s - self._seen_s > MAX_GAP_S:
+            if not self._lost and t_s - self._last_seen_s > MAX_GAP_S:
                 self._lost = True
-                self._analyzer.record_loss(self._seen_s)
+                self._analyzer.record_loss(self._last_seen_s)
                 events.append(FaceEvent(self._face, t_s, "lost"))
         else:
             sample = np.zeros(len(COLUMNS))
@@ -65,7 +65,7 @@ class TraceSession:
             self._state.append(step, sample, None)
             if self._lost:
                 events.append(FaceEvent(self._face, t_s, "returned"))
-            self._seen_s, self._lost = t_s, False
+            self._last_seen_s, self._lost = t_s, False
         return events + self._complete_windows(self._config.context_ticks)
 
     def finish(self) -> list[Event]:
@@ -87,7 +87,7 @@ class TraceSession:
         self._analyzer = WindowAnalyzer(config)
         self._next_stop = config.window_ticks  # the tick at which the next window ends
         self._window_count = 0
-        self._seen_s = math.nan
+        self._last_seen_s = math.nan
         self._lost = False
 
     def _complete_windows(self, delay: int) -> list[Event]:

@@ -20,7 +20,7 @@ class WindowSamples:
     face_px: float  # median face width
     clipped: float  # 0–1: share of overexposed skin
     fps: float  # true frame rate
-    max_gap_s: float  # longest pause between two frames
+    max_gap_s: float  # longest gap between two frames
     end_s: float
     wave: Waveform | None = None  # output of the network, if there is one
     clip: Clip | None = None  # crops, if the method reads them

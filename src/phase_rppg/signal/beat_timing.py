@@ -1,9 +1,9 @@
 """Beat times by comparison with a template: each beat is shifted to where it matches the mean beat best.
 
-A maximum uses the few samples around it. The template uses the whole upstroke and the harmonics up to the
-fourth, so noise shifts a beat less. The template is the median of all beats of the wave, and a beat is
-shifted by the maximum of its correlation with the template. Next to an end of the valid samples the filter
-has to guess the other half of the beat, so beats there are left out.
+The position of a maximum depends only on the few samples around it, so noise shifts it. The template uses
+the whole upstroke and the harmonics up to the fourth, so noise shifts a beat less. The template is the median
+of all beats of the wave, and a beat is shifted by the maximum of its correlation with the template. Beats
+next to a gap are left out, because the transients of the filter distort them.
 """
 
 from __future__ import annotations

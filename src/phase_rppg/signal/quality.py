@@ -16,7 +16,7 @@ MIN_CONTRAST = 4.0  # smallest ratio of a line to the median power of its neighb
 
 
 def snr_db(values: FloatArray | Waveform, bpm: float, fps: float | None = None) -> float:
-    """Return the power at the rate and its first harmonic over the rest of the band, in dB (within ±60)."""
+    """Return the power at the rate and its second harmonic over the rest of the band, in dB (within ±60)."""
     return rate.line_share(rate.spectrum(values, fps), bpm / 60)[1]
 
 

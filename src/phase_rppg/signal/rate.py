@@ -1,6 +1,6 @@
 """The rate estimator: spectrum, interpolated peak, beats, and the convention of rPPG toolboxes.
 
-Least squares refines the peak with a sine, its first harmonic and a linear trend. The rate of a noise-free
+Least squares refines the peak with a sine, its second harmonic and a linear trend. The rate of a noise-free
 sine is then exact for any phase and for few cycles. The maximum of a zero-padded spectrum has errors of
 several bpm in short windows, because the component at −f leaks into the one at +f.
 """
@@ -20,7 +20,7 @@ from . import filters
 from .constants import BAND_HZ, TOOLBOX_BAND_HZ, TOOLBOX_DETREND
 from .resample import interpolate_invalid
 
-# A pulse rises faster than it falls: relative amplitude and phase lead (radians) of its first harmonic.
+# A pulse rises faster than it falls: relative amplitude and phase lead (radians) of its second harmonic.
 SHAPE_RATIO, SHAPE_PHASE = 0.4, 1.6
 # Log-normal prior: heart rates are rare at the ends of the band, and noise is strongest at its low end.
 TYPICAL_BPM, TYPICAL_SPREAD = 90.0, 0.5
@@ -56,7 +56,7 @@ class Spectrum:
     def evidence(self, hz: FloatArray) -> FloatArray:
         """Return the evidence for a pulse at `hz`: power that matches the pulse shape, times the prior.
 
-        A first harmonic with the phase of the pulse shape adds to the evidence, even if it is stronger than
+        A second harmonic with the phase of the pulse shape adds to the evidence, even if it is stronger than
         the fundamental. Noise at half the true rate has no such phase relation.
         """
         hz = np.asarray(hz)
@@ -105,7 +105,7 @@ class Peak:
 
     bpm: float
     power: float  # 0–1: share of the band's power within the line
-    snr_db: float  # line and first harmonic over the rest of the band
+    snr_db: float  # line and second harmonic over the rest of the band
     sigma_bpm: float  # standard error of the rate due to the residual noise
 
 

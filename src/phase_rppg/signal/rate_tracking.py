@@ -34,7 +34,7 @@ class RateModel:
     sharpness: float = 12.0  # scale of the log-likelihood of one window
     drift_bpm: float = 4.0  # scale of the change of the rate in one second
     jump: float = 1e-3  # probability per second of a change to any rate
-    halving: float = 2e-2  # probability per second that the tracked line is the first harmonic of the rate
+    halving: float = 2e-2  # probability per second that the tracked line is the second harmonic of the rate
     alternation: float = 25.0  # loss of log-likelihood of a rate at which only every second period repeats
     memory_s: float = 10.0  # overlapping windows share data, so a step of s seconds has weight s / memory_s
 

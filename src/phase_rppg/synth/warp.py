@@ -27,41 +27,41 @@ def texture_grid(
     """
     rows, columns = (max(2, side // GRID_STEP_PX + 1) for side in shape)
 
-    def track(values: FloatArray) -> FloatArray:
+    def per_frame(values: FloatArray) -> FloatArray:
         return values.astype(np.float32)[:, None, None]
 
     across = np.linspace(0, shape[1] - 1, columns, dtype=np.float32)[None, None, :]
     down = np.linspace(0, shape[0] - 1, rows, dtype=np.float32)[None, :, None]
-    x: FloatArray = (across - np.float32(centre[0])) / np.float32(px_per_h) - track(poses.camera_x)
-    y: FloatArray = (down - np.float32(centre[1])) / np.float32(px_per_h) - track(poses.camera_y)
+    x: FloatArray = (across - np.float32(centre[0])) / np.float32(px_per_h) - per_frame(poses.camera_x)
+    y: FloatArray = (down - np.float32(centre[1])) / np.float32(px_per_h) - per_frame(poses.camera_y)
     if poses.skew_x.any() or poses.skew_y.any():  # each row is read at another time
         below = (down - np.float32(centre[1])) / np.float32(px_per_h)
-        x, y = x - track(poses.skew_x) * below, y - track(poses.skew_y) * below
+        x, y = x - per_frame(poses.skew_x) * below, y - per_frame(poses.skew_y) * below
     # The head turns about the neck, which does not move.
-    hx, hy = x - track(poses.x), y - track(poses.y)
-    zoom = np.exp(-track(poses.zoom))
-    cos, sin = np.cos(track(poses.roll)) * zoom, np.sin(track(poses.roll)) * zoom
+    hx, hy = x - per_frame(poses.x), y - per_frame(poses.y)
+    zoom = np.exp(-per_frame(poses.zoom))
+    cos, sin = np.cos(per_frame(poses.roll)) * zoom, np.sin(per_frame(poses.roll)) * zoom
     pivot = np.float32(0.4)
     u, v = cos * hx + sin * (hy - pivot), cos * (hy - pivot) - sin * hx + pivot
     if flat:
         return np.stack(
-            np.broadcast_arrays(v / np.cos(track(poses.pitch)), u / np.cos(track(poses.yaw))), axis=1
+            np.broadcast_arrays(v / np.cos(per_frame(poses.pitch)), u / np.cos(per_frame(poses.yaw))), axis=1
         )
     z = depth(u, v)
-    u = (u - z * np.sin(track(poses.yaw))) / np.cos(track(poses.yaw))
-    v = (v - z * np.sin(track(poses.pitch))) / np.cos(track(poses.pitch))
+    u = (u - z * np.sin(per_frame(poses.yaw))) / np.cos(per_frame(poses.yaw))
+    v = (v - z * np.sin(per_frame(poses.pitch))) / np.cos(per_frame(poses.pitch))
     if poses.jaw.any():
-        fall = _step((v - 0.2) / 0.1) * _step((0.85 - v) / 0.3) * np.exp(-((u / 0.33) ** 4))
-        v = v - 0.05 * track(poses.jaw) * fall
+        falloff = _smoothstep((v - 0.2) / 0.1) * _smoothstep((0.85 - v) / 0.3) * np.exp(-((u / 0.33) ** 4))
+        v = v - 0.05 * per_frame(poses.jaw) * falloff
     if poses.smile.any():
         corners = np.exp(-(((np.abs(u) - 0.14) / 0.1) ** 2) - ((v - 0.22) / 0.09) ** 2)
-        u = u * (1 - 0.14 * track(poses.smile) * corners)
-        v = v + 0.015 * track(poses.smile) * corners
+        u = u * (1 - 0.14 * per_frame(poses.smile) * corners)
+        v = v + 0.015 * per_frame(poses.smile) * corners
     if poses.brow.any():
-        v = v + 0.025 * track(poses.brow) * np.exp(-(((v + 0.2) / 0.09) ** 2) - (u / 0.3) ** 4)
-    body = _step((y - 0.42) / 0.4)
-    u = u + body * (x - 0.35 * track(poses.x) - u)
-    v = v + body * (y - 0.25 * track(poses.y) - v)
+        v = v + 0.025 * per_frame(poses.brow) * np.exp(-(((v + 0.2) / 0.09) ** 2) - (u / 0.3) ** 4)
+    body = _smoothstep((y - 0.42) / 0.4)
+    u = u + body * (x - 0.35 * per_frame(poses.x) - u)
+    v = v + body * (y - 0.25 * per_frame(poses.y) - v)
     return np.stack(np.broadcast_arrays(v, u), axis=1).astype(np.float32)
 
 
@@ -150,6 +150,6 @@ class Sampler:
         return self.down.shape[0], self.across.shape[1]
 
 
-def _step(x: FloatArray) -> FloatArray:
+def _smoothstep(x: FloatArray) -> FloatArray:
     y = np.clip(x, 0, 1)
     return y * y * (3 - 2 * y)

@@ -38,7 +38,7 @@ from .log import CsvLog
 from .losses import Objective, Terms
 from .recipe import Recipe, Stage, from_dict
 from .sources import ClipSource, OnClips, open_sources, subjects_of
-from .training_state import TrainState, first_momentum, learning_rate
+from .training_state import TrainState, beta1, learning_rate
 from .validate import Score, choose_clips, validate
 
 
@@ -292,7 +292,7 @@ class Run:
             raise self._bad_batch(batch, float(sums[0]), norm)
         for group in state.optimiser.param_groups:
             group["lr"] = rate
-            group["betas"] = (first_momentum(options, state.progress.step, self.steps), options.betas[1])
+            group["betas"] = (beta1(options, state.progress.step, self.steps), options.betas[1])
         state.update_weights()
         state.update_average()
         return Terms(*sums), norm

@@ -67,7 +67,7 @@ def learning_rate(options: Optimise, step: int, steps: int) -> float:
     return options.lr * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
 
 
-def first_momentum(options: Optimise, step: int, steps: int) -> float:
+def beta1(options: Optimise, step: int, steps: int) -> float:
     """Return β₁ of the optimiser: fixed, or from 0.95 down to 0.85 and back with a one-cycle schedule."""
     if options.schedule != "one-cycle":
         return options.betas[0]

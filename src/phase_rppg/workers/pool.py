@@ -23,8 +23,8 @@ from typing import Any
 
 from .jobs import Job, Outcome, WorkerDied, attempt, internal_error
 
-# Small matrix products are slower on several threads. The processes already use all cores.
 _CHECK_S = 1.0  # interval of checks for workers that died, and time to end a process
+# Small matrix products are slower on several threads. The processes already use all cores.
 _ONE_BLAS_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _DECODER_THREADS = "PHASE_DECODER_THREADS"  # read by `video/decoder_process.py`
 
