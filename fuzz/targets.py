@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from phase_rppg import fileio
+from phase_rppg import fileio, registry
 from phase_rppg.datasets import base, folder, matlab
 from phase_rppg.errors import InputError, RecordingError, UsageError
 from phase_rppg.infer import graph_check, manifest
@@ -26,6 +26,11 @@ from phase_rppg.web import assets, server
 ROOT = Path(__file__).parent.parent
 SEEDS = Path(__file__).parent / "seeds"  # inputs that failed before
 PACKAGE = ROOT / "src" / "phase_rppg"
+# Data sets whose reference is one text file, with its name.
+DATASET_LABELS = {
+    "ibvp": "p01_a_bvp.csv", "pure": "01-01.json", "ubfc_phys": "bvp_s1_T1.csv",
+    "ubfc_rppg": "ground_truth.txt", "v4v": "F001-T1-BP.txt", "vipl_hr": "wave.csv",
+}  # fmt: skip
 LABEL_SUFFIXES = (".csv", ".txt", ".xmp", ".json")
 
 
@@ -48,6 +53,24 @@ def label(data: bytes) -> None:
     path = _file(f"label{LABEL_SUFFIXES[data[0] % 4 if data else 0]}", data[1:])
     try:
         reference = folder.read_reference(base.Found("s", "s", path, path))
+        wave = base.to_waveform("s", reference)
+    except InputError:
+        return
+    assert np.isfinite(wave.values).all()
+    assert len(wave.values) == len(wave.valid)
+
+
+def dataset_label(data: bytes) -> None:
+    """The reference of a data set; the first byte selects the data set. One frame file stands for a video."""
+    known = sorted(DATASET_LABELS)
+    dataset = known[data[0] % len(known) if data else 0]
+    path = _file(DATASET_LABELS[dataset], data[1:])
+    pictures = _folder() / "pictures"
+    pictures.mkdir(exist_ok=True)
+    (pictures / "Image1392643993642815000.png").touch()
+    found = base.Found("s", "s", pictures, path)
+    try:
+        reference = registry.load("datasets", dataset).read_reference(found)
         wave = base.to_waveform("s", reference)
     except InputError:
         return
@@ -212,6 +235,11 @@ def _valid_inputs() -> dict[str, list[bytes]]:
             b"\x00" + table.encode(), b"\x01" + rows.encode(), b"\x02" + columns.encode(),
             b"\x03" + json.dumps(package).encode(),
         ],
+        "dataset_label": [
+            b"\x00bvp,time,state,quality\n" + columns.encode(), b"\x01" + json.dumps(package).encode(),
+            b"\x02" + rows.replace(" ", "\n").encode(), b"\x03" + rows.encode(),
+            b"\x04" + rows.replace(" ", "\n").encode(), b"\x05Wave\n" + rows.replace(" ", "\n").encode(),
+        ],
         "dataset_manifest": [b"video,reference,subject,name,light\na.mp4,a.csv,s,1,x\nb.mp4,../b.csv,t,2,\n"],
         "network_manifest": [(weights / "phasenet-stream.json").read_bytes()],
         "recipe": [file.read_bytes() for file in sorted((PACKAGE / "recipes").glob("*.toml"))],
@@ -235,8 +263,8 @@ def _valid_inputs() -> dict[str, list[bytes]]:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        label, dataset_manifest, network_manifest, recipe, world_recipe, gate_calibration, checkpoint,
-        matlab_v5, onnx_graph, numpy_array, http_request,
+        label, dataset_label, dataset_manifest, network_manifest, recipe, world_recipe, gate_calibration,
+        checkpoint, matlab_v5, onnx_graph, numpy_array, http_request,
     )
 }  # fmt: skip
 

@@ -305,7 +305,7 @@ def read_table(name: str, path: Path, delimiter: str | None = None, *, header: b
     """Read a text file of numbers as an array (rows, columns); with `header`, the first line may be text."""
     lines = read_text(path, "label_mb").splitlines()
     skipped = int(header and bool(lines) and not _begins_with_number(lines[0], delimiter))
-    if not any(line.strip() for line in lines[skipped:]):
+    if not any(line.partition("#")[0].strip() for line in lines[skipped:]):  # "#" begins a comment
         raise RecordingError(name, f"{path.name} is empty")
     try:
         return np.loadtxt(lines[skipped:], delimiter=delimiter, ndmin=2)
