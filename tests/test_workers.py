@@ -20,6 +20,8 @@ from phase_rppg.video import decoder_process
 from phase_rppg.workers import Job, WorkerDied, map_in_order, run_jobs
 from phase_rppg.workers import pool as local_pool
 
+FULL_HD = 1920 * 1080
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -223,13 +225,21 @@ def test_the_decoders_of_all_workers_share_the_cores(
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     for name, value in local_pool.thread_limits(workers).items():
         monkeypatch.setenv(name, value)
-    assert decoder_process.thread_count() == threads
+    assert decoder_process.thread_count(FULL_HD) == threads
 
 
 def test_a_decoder_takes_four_cores_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(decoder_process.THREADS_VARIABLE, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert decoder_process.thread_count() == decoder_process.MAX_THREADS == 4
+    assert decoder_process.thread_count(FULL_HD) == decoder_process.MAX_THREADS == 4
+
+
+def test_large_pictures_are_decoded_by_fewer_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(decoder_process.THREADS_VARIABLE, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert decoder_process.thread_count(640 * 480) == 1
+    assert decoder_process.thread_count(3840 * 2160) == 2
+    assert decoder_process.thread_count(7680 * 4320) == 1
 
 
 def test_closing_the_results_early_ends_the_workers() -> None:

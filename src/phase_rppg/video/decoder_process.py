@@ -31,7 +31,8 @@ from typing import IO, Any
 MAX_PIXELS = 8192 * 4320  # per picture: 8K video
 MIN_SIDE_PX = 32  # smaller pictures cannot show a face
 ONE_THREAD_PIXELS = 1280 * 720  # up to this size one thread is fast enough
-MAX_THREADS = 4  # each thread holds pictures in memory
+MAX_THREADS = 4
+THREAD_PIXELS = 2 * 3840 * 2160  # in the pictures of all threads: each one keeps a few pictures in memory
 THREADS_VARIABLE = "PHASE_DECODER_THREADS"  # lowers the number of threads where several workers decode
 MAX_DAMAGED_IN_A_ROW = 200  # packets
 ASSUMED_FPS = 30.0  # of a file without a frame rate
@@ -68,10 +69,10 @@ def open_video(path: str) -> tuple[Any, Any]:
     width, height = stream.codec_context.width, stream.codec_context.height
     check_size(width, height)
     stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
-    stream.codec_context.thread_count = 1
-    if width * height > ONE_THREAD_PIXELS:
+    threads = thread_count(width * height)
+    stream.codec_context.thread_count = threads
+    if threads > 1:
         stream.thread_type = "AUTO"
-        stream.codec_context.thread_count = thread_count()
     try:
         # Not left to the first packet: after a failed attempt, PyAV 19 treats the codec as unknown.
         stream.codec_context.open(strict=False)
@@ -82,10 +83,13 @@ def open_video(path: str) -> tuple[Any, Any]:
     return container, stream
 
 
-def thread_count() -> int:
-    """Return the number of threads that decode a large video."""
+def thread_count(pixels: int) -> int:
+    """Return the number of threads that decode a video with this many pixels per picture."""
+    if pixels <= ONE_THREAD_PIXELS:
+        return 1
     given = os.environ.get(THREADS_VARIABLE, "")
-    return min(MAX_THREADS, int(given) if given.isdecimal() and int(given) else os.cpu_count() or 1)
+    wanted = int(given) if given.isdecimal() and int(given) else os.cpu_count() or 1
+    return max(1, min(MAX_THREADS, THREAD_PIXELS // pixels, wanted))
 
 
 def no_picture(stream: Any) -> UnusableVideo:

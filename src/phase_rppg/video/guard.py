@@ -42,8 +42,13 @@ _RING_BYTES = 16 << 20  # approximate size of the ring buffer, which holds 2 to 
 # a third less.
 _RESULT_BYTES_PER_FRAME = 96
 # The decoder allocates a large picture for every frame. Without these settings glibc returns each one to the
-# system, and clearing the pages of the next one takes a third of the decoding time.
-_KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(64 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
+# system, and clearing the pages of the next one takes a third of the decoding time. With one arena, all
+# threads of the decoder share the kept pictures.
+_KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(64 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_ARENA_MAX": "1",
+}
 
 log = logging.getLogger("phase_rppg.video")
 log.addHandler(logging.NullHandler())  # the application configures the output
