@@ -10,6 +10,7 @@ import pytest
 
 from phase_rppg import registry
 from phase_rppg.cli import run
+from phase_rppg.types import Reason
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "phase_rppg"
@@ -31,6 +32,14 @@ DOTTED = re.compile(r"\bphase_rppg((?:\.[A-Za-z_]\w*)+)")
 # A command of the program, then its words up to the end of the code or of the line.
 COMMAND = re.compile(r"\bphase ([a-z-]+)([^`|#\n]*)")
 LINK = re.compile(r"\]\((?!https?:)([^)]+)\)")
+ABBREVIATION = re.compile(r"(?<![\w-])[A-Za-z]*[A-Z]{2,}[A-Za-z0-9]*?(?=s?(?!\w))")
+# Units, file formats, programs and names that a reader of any technical page knows, or that a page links.
+WELL_KNOWN = """
+AI AMD API CPU CSV CUDA EDF EPYC ES FIFO FFmpeg GB GPU HDF5 HDR HEVC HTML HTTP II III IV VI IndexedDB JPEG
+JSON MAT MATLAB MB MIT MJPEG MP4 MPEG MPS MathML NCCL OpenAPI OpenCV PDF PNG PyAV PyPI QR SIGINT SIGKILL SIMD
+SVG TB TFLOP TLS TOML TZ US UTF WFDB CVPR macOS vCPU
+"""
+STAMPS = {"REAL", "FAKE", "DATA", "SMOKE", "BUDGET", "NO"}  # words of the data stamps
 ROW = re.compile(r"^\| (?:`(\w+)`|top level) \| (.*) \|$", re.MULTILINE)  # of README's packages table
 
 
@@ -109,6 +118,26 @@ def test_everything_a_page_names_exists(page: Path) -> None:
 def test_pages_are_wrapped(page: Path) -> None:
     lines = prose(page).splitlines()
     assert [line for line in lines if len(line) > 100 and not line.startswith(("|", "    "))] == []
+
+
+def abbreviations(page: Path) -> set[str]:
+    """The words in capitals of a page, without code, formulas and the targets of links."""
+    text = re.sub(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|^    .*$", " ", prose(page), flags=re.MULTILINE)
+    return set(ABBREVIATION.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_abbreviation_is_in_the_glossary(page: Path) -> None:
+    """An abbreviation is a term of the glossary, a data set, network or reason, or known everywhere."""
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    terms = " ".join(re.findall(r"^\| ([^|]*) \|", glossary, re.MULTILINE))
+    names = {word.upper() for kind in ("datasets", "nn", "methods") for word in registry.names(kind)}
+    names |= {part for name in names for part in re.split("[-_]", name)}
+    page_names = {path.stem.upper() for path in ROOT.glob("*.md")}
+    reasons = {reason.value for reason in Reason}
+    known = set(ABBREVIATION.findall(terms)) | set(WELL_KNOWN.split()) | STAMPS | page_names | reasons
+    unknown = {word for word in abbreviations(page) if word not in known and word.upper() not in names}
+    assert unknown == set(), "explain them in docs/glossary.md, or write the words"
 
 
 def test_every_file_of_the_packages_table_exists() -> None:
