@@ -108,10 +108,10 @@ def test_the_stream_preset_is_small() -> None:
 
 
 def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nn, "names", lambda: ["phasenet", "phasenet-stream"])
+    monkeypatch.setattr(nn, "names", lambda: ["phasenet", "phasenet-oscillators", "phasenet-stream"])
     done = CliRunner().invoke(build(), ["models", "--json"])
     assert done.exit_code == 0, done.output
-    paper, stream = json.loads(done.output)
+    paper, _, stream = json.loads(done.output)
     assert paper["causal"]
     assert paper["parameters"] == counting.parameters(nn.build("phasenet"))
     assert paper["receptive_frames"] == 1 + 6 + 1 + 4 * 7
@@ -122,8 +122,9 @@ def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> 
     }
     assert paper["macs_per_clip"] == paper["macs_forms"]["computed"]
     assert stream["recursive"]
-    table = CliRunner().invoke(build(), ["models"], env={"COLUMNS": "160"})
-    assert "phasenet-stream" in table.output
+    table = CliRunner().invoke(build(), ["models"], env={"COLUMNS": "80"})
+    assert "phasenet-oscillators" in table.output
+    assert "…" not in table.output  # nothing is cut off
     assert re.search(r"16\.\d\d G", table.output)
     assert re.search(r"25\.\d\d G drawn", table.output)
 

@@ -35,9 +35,9 @@ def command(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("network", "clip", "parameters", "MACs", "/frame", "causal", "receptive\nfield"):
-        numbers = title in ("parameters", "MACs", "/frame")
+    table = Table(box=box.SIMPLE, padding=0, show_edge=False)  # fits into 80 columns
+    for title in ("network", "clip", "weights", "MACs", "/frame", "causal", "receptive\nfield"):
+        numbers = title in ("weights", "MACs", "/frame")
         table.add_column(title, no_wrap=True, justify="right" if numbers else "left")
     for row in rows:
         table.add_row(
@@ -63,7 +63,7 @@ def _macs(form: str, count: float) -> str:
 def _receptive_field(row: dict[str, Any]) -> str:
     if row["receptive_frames"] is None:
         return "whole clip"
-    return f"{row['receptive_frames']} ({row['receptive_s']:.2f} s)" + ("+" if row["recursive"] else "")
+    return f"{row['receptive_s']:.2f} s" + ("+" if row["recursive"] else "")
 
 
 def _rows() -> list[dict[str, Any]]:
