@@ -63,7 +63,7 @@ def main() -> None:
         found = {name: compare_set(root, Path(folder) / "cache", network) for name, root in sets.items()}
     kept = json.loads(options.out.read_text()) if options.out.exists() else {}
     document = {
-        **{key: value for key, value in kept.items() if key == "stages"},  # of toolbox_stages.py
+        **{key: kept[key] for key in ("stages", "toolbox_code") if key in kept},  # of toolbox_stages.py
         "command": "python benchmarks/toolbox_parity.py --real UBFC",
         "opencv": cv2.__version__,
         "limits": LIMITS,

@@ -2,10 +2,13 @@
 
     X. Liu et al., "rPPG-Toolbox: Deep Remote PPG Toolbox", NeurIPS 2023 (Datasets and Benchmarks)
 
-    python benchmarks/toolbox_reference.py UBFC -o toolbox.npz
+    python benchmarks/toolbox_reference.py UBFC -o toolbox.npz [--toolbox FOLDER --version COMMIT]
 
 runs the steps before the formulas in an environment of its own with OpenCV 4, NumPy and SciPy, because the
 face detector of rPPG-Toolbox is not part of OpenCV 5: decoding, the face box, and the colours of the crops.
+With `--toolbox`, the rows of `toolbox_stages.py` also come from the code of rPPG-Toolbox itself: face box,
+crop, label, method and metrics. FOLDER is a checkout of https://github.com/ubicomplab/rPPG-Toolbox, which
+needs NumPy 1.
 
 `benchmarks/toolbox_parity.py` compares the convention `toolbox` with these functions. They follow the
 published formulas step by step, with dense matrices and explicit loops, and use OpenCV, NumPy and SciPy. The
@@ -17,7 +20,10 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import importlib
 import math
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +34,11 @@ from scipy import linalg, signal
 
 Array = NDArray[np.float64]
 LOW_HZ, HIGH_HZ, SMOOTHING = 0.6, 3.3, 100.0
+FPS = 30  # an integer, as in the configurations of rPPG-Toolbox
+TOOLBOX_NAMES = {
+    "green": "GREEN", "ica": "ICA_POH", "chrom": "CHROME_DEHAAN", "pos": "POS_WANG", "pbv": "PBV",
+    "lgi": "LGI", "omit": "OMIT",
+}  # fmt: skip
 
 
 # ---- video and labels --------------------------------------------------------------------------------------
@@ -88,9 +99,13 @@ def face_box(picture: NDArray[np.uint8]) -> tuple[float, ...]:
     return tuple(float(n) for n in faces[np.argmax(faces[:, 2])])
 
 
-def crops_of(root: Path, out: Path) -> None:
-    """Write the digest of all frames, the face box and the colours (T,3) of every recording of UBFC-rPPG."""
-    found = {"opencv": np.array(cv2.__version__)}
+def crops_of(root: Path, out: Path, toolbox: Path | None = None, version: str = "") -> None:
+    """Write the digest of all frames, the face box and the colours (T,3) of every recording of UBFC-rPPG.
+
+    With a checkout of rPPG-Toolbox, also write (rate, true rate, SNR, MACC) by its code for every method.
+    """
+    judge_by_toolbox = None if toolbox is None else toolbox_code(toolbox)
+    found = {"opencv": np.array(cv2.__version__), "version": np.array(version)}
     for folder in sorted(root.glob("subject*")):
         frames = read_frames(next(folder.glob("vid.*")))
         face = face_box(frames[0])
@@ -100,7 +115,39 @@ def crops_of(root: Path, out: Path) -> None:
         found[f"{folder.name}/sha256"] = np.array(digest.hexdigest())
         found[f"{folder.name}/face"] = np.array(face)
         found[f"{folder.name}/colours"] = crop(frames, face).mean((1, 2))
+        if judge_by_toolbox is not None:
+            label = np.array(
+                [float(n) for n in (folder / "ground_truth.txt").read_text().split("\n")[0].split()]
+            )
+            rows = judge_by_toolbox(frames, label)
+            found |= {f"{folder.name}/toolbox/{name}": np.array(row) for name, row in rows.items()}
     np.savez_compressed(out, **found)
+
+
+def toolbox_code(checkout: Path) -> Callable[[NDArray[np.uint8], Array], dict[str, list[float]]]:
+    """Return a function from frames and label to (rate, true rate, SNR, MACC) by method, by rPPG-Toolbox."""
+    sys.path.insert(0, str(checkout))
+    os.chdir(checkout)  # it opens the cascade by a relative path
+    post_process = importlib.import_module("evaluation.post_process")
+    loader_class = importlib.import_module("dataset.data_loader.BaseLoader").BaseLoader
+    loader = object.__new__(loader_class)  # its constructor wants a prepared data set
+
+    def judged(frames: NDArray[np.uint8], samples: Array) -> dict[str, list[float]]:
+        # face detection by HC on the first frame, box enlarged by 1.5, no median box
+        images = loader.crop_face_resize(frames, True, "HC", True, 1.5, False, FPS, False, 72, 72)
+        label = loader.resample_ppg(samples, len(frames))
+        images, label = np.float32(images), np.float32(label)  # as __getitem__ does
+        rows = {}
+        for name, own in TOOLBOX_NAMES.items():
+            method = getattr(importlib.import_module(f"unsupervised_methods.methods.{own}"), own)
+            wave = method(images, FPS) if name in ("ica", "chrom", "pos") else method(images)
+            truth_bpm, bpm, snr, largest = post_process.calculate_metric_per_video(
+                wave, label, fs=FPS, diff_flag=False, hr_method="FFT"
+            )
+            rows[name] = [float(number) for number in (bpm, truth_bpm, snr, largest)]
+        return rows
+
+    return judged
 
 
 # ---- rate, SNR, MACC, errors -------------------------------------------------------------------------------
@@ -287,11 +334,13 @@ def pos(colours: Array, fps: float) -> Array:
 
 
 def pbv(colours: Array, fps: float) -> Array:
+    """Compute in single precision, as rPPG-Toolbox does; the result depends on its rounding."""
     del fps
-    relative = (colours / np.mean(colours, axis=0)).T  # (3,T)
-    signature = np.std(relative, axis=1) / math.sqrt(float(np.sum(np.var(relative, axis=1))))
-    weights = np.linalg.inv(relative @ relative.T) @ signature
-    return weights @ relative / (signature @ weights)
+    single = np.float32(colours)
+    relative = np.array([channel / np.mean(single, axis=0)[c] for c, channel in enumerate(single.T)])  # (3,T)
+    signature = np.std(relative, axis=1) / np.sqrt(np.sum(np.var(relative, axis=1)))
+    weights = np.linalg.solve(np.matmul(relative, relative.T), signature)
+    return np.float64(np.matmul(relative.T, weights) / np.matmul(signature, weights))
 
 
 def lgi(colours: Array, fps: float) -> Array:
@@ -315,5 +364,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Decode and crop the videos of UBFC-rPPG as rPPG-Toolbox.")
     parser.add_argument("root", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--toolbox", type=lambda text: Path(text).resolve(), help="checkout of rPPG-Toolbox")
+    parser.add_argument("--version", default="", help="commit of the checkout, for the record")
     arguments = parser.parse_args()
-    crops_of(arguments.root, arguments.out)
+    crops_of(arguments.root.resolve(), arguments.out.resolve(), arguments.toolbox, arguments.version)

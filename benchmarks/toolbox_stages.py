@@ -9,6 +9,10 @@ difference of the rate over all recordings, in bpm, by method. The result is the
 layout of UBFC-rPPG. `toolbox_parity.py` compares what comes after the crops: labels, methods and metrics.
 
 The last rows do not belong to the convention `toolbox`: they show how little a weak pulse allows to change.
+
+If the file of the first command contains rows by the code of rPPG-Toolbox (`--toolbox`), they are compared
+with `phase evaluate --convention toolbox` on the same videos: rate, true rate, SNR and MACC of whole
+recordings. The result is the key `toolbox_code`.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +33,7 @@ from phase_rppg.datasets import base
 from phase_rppg.datasets.face_crops import static_box
 from phase_rppg.datasets.prepare import stretched
 from phase_rppg.datasets.ubfc_rppg import read_reference
-from phase_rppg.evaluate import engine
+from phase_rppg.evaluate import convention_protocol, engine
 from phase_rppg.evaluate.conventions import TOOLBOX
 from phase_rppg.face import haar_cascade
 from phase_rppg.face.crop import AreaCrop, Box, to_bytes
@@ -49,6 +54,7 @@ STAGES = {
     "no rounding": "not in the convention: mean of the crop without rounding to bytes",
     "YuNet": "not in the convention: face box of YuNet, as in the former version",
 }
+QUANTITIES = ("bpm", "truth_bpm", "snr_db", "macc")
 Colours = NDArray[np.float64]
 
 
@@ -62,11 +68,17 @@ def main() -> None:
     options = parser.parse_args()
     document = json.loads(OUT.read_text())
     recordings = document.get("stages", {}).get("recordings", {})
+    rows = document.get("toolbox_code", {}).get("recordings", {})
     with np.load(options.reference) as theirs:
         for one in base.find("ubfc_rppg", options.root):
             if not options.recording or one.name in options.recording:
                 recordings[one.name] = compare(one, {k: theirs[f"{one.name}/{k}"] for k in KEYS})
-        opencv = str(theirs["opencv"])
+                judged = {n: theirs[k] for n in VARIANTS if (k := f"{one.name}/toolbox/{n}") in theirs}
+                if judged:
+                    rows[one.name] = both_programs(one, judged)
+        opencv, version = str(theirs["opencv"]), str(theirs["version"])
+    if rows:
+        document["toolbox_code"] = toolbox_code(rows, version)
     document["stages"] = {
         "command": "python benchmarks/toolbox_stages.py UBFC --reference toolbox.npz",
         "opencv": opencv,
@@ -79,6 +91,44 @@ def main() -> None:
     }
     write_json(OUT, document)
     print(dump_json(document["stages"]["largest_difference_bpm"]))
+
+
+def both_programs(one: base.Found, judged: dict[str, Colours]) -> dict[str, Any]:
+    """Return the rows of one recording by method, of this package and of rPPG-Toolbox."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, theirs in judged.items():
+            task = convention_protocol.Task("ubfc_rppg", name, TOOLBOX.name, 10.0, folder, None)
+            ours = convention_protocol.evaluate_recording(one, task).whole
+            found[name] = {
+                "phase": [getattr(ours, key) for key in QUANTITIES],
+                "rPPG-Toolbox": [float(number) for number in theirs],
+            }
+    return found
+
+
+def toolbox_code(rows: dict[str, Any], version: str) -> dict[str, Any]:
+    """Return the largest differences of whole recordings and of the MAE, by method."""
+    sides = {
+        name: [np.array([row[name][side] for row in rows.values()]) for side in ("phase", "rPPG-Toolbox")]
+        for name in VARIANTS
+    }
+    return {
+        "command": "python benchmarks/toolbox_reference.py UBFC -o toolbox.npz --toolbox FOLDER"
+        " --version COMMIT, then python benchmarks/toolbox_stages.py UBFC --reference toolbox.npz",
+        "version": version,
+        "quantities": list(QUANTITIES),
+        "largest_difference": {
+            name: dict(zip(QUANTITIES, np.abs(ours - theirs).max(0).tolist(), strict=True))
+            | {"mae": abs(mae(ours) - mae(theirs))}
+            for name, (ours, theirs) in sides.items()
+        },
+        "recordings": rows,
+    }
+
+
+def mae(rows: Colours) -> float:
+    return float(np.abs(rows[:, 0] - rows[:, 1]).mean())
 
 
 def largest(recordings: dict[str, Any], stage: str, method: str) -> float:

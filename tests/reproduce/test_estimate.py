@@ -91,3 +91,19 @@ def test_the_stages_before_the_formulas_are_those_of_the_toolbox() -> None:
     page = DOCS.read_text(encoding="utf-8")
     for rates in found.values():
         assert " | ".join(f"{rates[name]:.1f}" for name in toolbox_variants.VARIANTS) in page
+
+
+def test_every_rate_is_that_of_the_code_of_the_toolbox() -> None:
+    """Rates agree to 0.1 bpm, SNR to 0.1 dB and MACC to 0.01; the docs show the figures of the record."""
+    results = Path(__file__).parents[2] / "benchmarks" / "results" / "toolbox_parity.json"
+    record = json.loads(results.read_text(encoding="utf-8"))
+    found = record["toolbox_code"]["largest_difference"]
+    assert set(found) == set(toolbox_variants.VARIANTS)
+    assert len(record["toolbox_code"]["recordings"]) == 7
+    limits = record["limits"] | {"mae": 0.1}
+    for name, differences in found.items():
+        assert {q: d for q, d in differences.items() if d > limits[q]} == {}, name
+    page = DOCS.read_text(encoding="utf-8")
+    for name, of in found.items():
+        cells = f"{of['bpm']:.1f} | {of['mae']:.1f} | {of['snr_db']:.4f} | {of['macc']:.5f}"
+        assert f"| {name.upper()} | {cells} |" in page

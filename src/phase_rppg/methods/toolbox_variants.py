@@ -81,12 +81,17 @@ def _pos(values: FloatArray, fps: float) -> FloatArray:
 
 
 def _pbv(values: FloatArray, fps: float) -> FloatArray:
-    """Use the standard deviations of the channels as the signature, over the whole recording."""
+    """Use the standard deviations of the channels as the signature, over the whole recording.
+
+    rPPG-Toolbox computes in single precision. The equations are so ill-conditioned that double precision
+    moves the rate of a weak pulse to another bin.
+    """
     del fps
-    relative = values / values.mean(0)
-    signature = relative.std(0) / math.sqrt(relative.var(0).sum())
-    weights = np.linalg.solve(relative.T @ relative, signature)
-    return relative @ weights / (signature @ weights)
+    single = values.astype(np.float32)
+    relative = np.ascontiguousarray((single / single.mean(0)).T)  # (3,T)
+    signature = relative.std(1) / np.sqrt(relative.var(1).sum())
+    weights = np.linalg.solve(relative @ relative.T, signature)
+    return (relative.T @ weights / (signature @ weights)).astype(float)
 
 
 def _lgi(values: FloatArray, fps: float) -> FloatArray:
