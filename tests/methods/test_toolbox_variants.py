@@ -64,6 +64,12 @@ def test_ica_is_a_filtered_mixture_of_detrended_channels(make_trace: TraceMaker)
     assert np.corrcoef(channels @ weights, wave)[0, 1] > 0.9999
 
 
+def test_pbv_is_computed_in_single_precision(make_trace: TraceMaker) -> None:
+    """Its equations are ill-conditioned: in double precision, a weak pulse gets another rate."""
+    values = toolbox_variants.extract("pbv", make_trace(seconds=6.0)).values
+    np.testing.assert_array_equal(values, values.astype(np.float32))
+
+
 def test_a_method_without_a_variant_is_refused(make_trace: TraceMaker) -> None:
     with pytest.raises(UnknownNameError, match="choices: chrom, green"):
         toolbox_variants.extract("2sr", make_trace())
