@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the conformance suite from the reference implementation, or check that it is current.
 
-python conformance/write.py            write conformance/index.json and conformance/vectors/
+python conformance/write.py            write index.json, constants.json and vectors/ in conformance
 python conformance/write.py --check    exit code 1 if the session of Python gives other results
 """
 
@@ -15,7 +15,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
-import reference  # beside this script
+import constants  # beside this script
+import reference
 
 from phase_rppg import registry
 from phase_rppg.fileio import write_text
@@ -71,6 +72,7 @@ def write(made: dict[str, Any]) -> int:
     for name, vectors in made.items():
         write_text(VECTORS / f"{name}.json", json.dumps(vectors, separators=(",", ":")) + "\n")
     write_text(FOLDER / "index.json", json.dumps(index(), indent=2) + "\n")
+    write_text(FOLDER / "constants.json", json.dumps(constants.constants(), indent=2) + "\n")
     return 0
 
 
@@ -84,6 +86,8 @@ def check(made: dict[str, Any]) -> int:
         if not same(now.get(name), stored.get(name), CHECK_SINGLE.get(name, CHECK))
     )
     different += [] if found == index() else ["index.json"]
+    numbers = json.loads((FOLDER / "constants.json").read_text(encoding="utf-8"))
+    different += [] if numbers == json.loads(json.dumps(constants.constants())) else ["constants.json"]
     if different:
         names = ", ".join(different)
         print(f"conformance: {names} changed. Run python conformance/write.py,", file=sys.stderr)

@@ -1,10 +1,11 @@
 /** Square crops of a face by exact area averaging; a port of face/crop.py. */
 
+import { reference } from "../data.js";
 import { clip, rint } from "../signal/arrays.js";
 import type { Box, Picture } from "../types.js";
 
-export const CROP_SCALE = 1.25; // side of the crop over the longer side of the detector's box
-export const CROP_PX = 36; // side of the crop for skin mask and registration
+export const CROP_SCALE = reference.crop.CROP_SCALE; // side of the crop over the longer side of the detector's box
+export const CROP_PX = reference.crop.CROP_PX; // side of the crop for skin mask and registration
 
 /** Return the square crop around a face box. */
 export function square(box: Box): Box {

@@ -1,20 +1,21 @@
 /** When to run the detector, and at which scale; a port of face/detection_scheduler.py. */
 
+import { reference } from "../data.js";
 import { type Detection, type Detector, LONG_SIDE_PX, overlap } from "./detector.js";
 import { DEAD_ZONE, type Tracker } from "./tracker.js";
 import { clip, rint } from "../signal/arrays.js";
 import type { Picture } from "../types.js";
 
-const STILL_INTERVAL_S = 0.8; // between detections of faces without motion; registration notices motion in between
-const EMPTY_INTERVAL_S = 0.5; // while there is no face
-const MOVING_INTERVAL_S = 0.2; // 5 Hz: above the band of heart rates
-const MISSED_INTERVAL_S = 0.1; // after a missed detection
-const MOVED_RECENTLY_S = 1;
-const RESCAN_S = 2; // between detections at full width, which find new faces
-const SEARCH_S = 2; // between searches at higher resolution while there is no face
-const WORKING_FACE_PX = 32; // target width of a known face in the detector's input
-const WORKING_RANGE_PX = [24, 60] as const; // the scale is kept while the width is in this range
-const SMALLEST_SIDE_PX = 96;
+const STILL_INTERVAL_S = reference.detection_scheduler.STILL_INTERVAL_S; // between detections of faces without motion; registration notices motion in between
+const EMPTY_INTERVAL_S = reference.detection_scheduler.EMPTY_INTERVAL_S; // while there is no face
+const MOVING_INTERVAL_S = reference.detection_scheduler.MOVING_INTERVAL_S; // 5 Hz: above the band of heart rates
+const MISSED_INTERVAL_S = reference.detection_scheduler.MISSED_INTERVAL_S; // after a missed detection
+const MOVED_RECENTLY_S = reference.detection_scheduler.MOVED_RECENTLY_S;
+const RESCAN_S = reference.detection_scheduler.RESCAN_S; // between detections at full width, which find new faces
+const SEARCH_S = reference.detection_scheduler.SEARCH_S; // between searches at higher resolution while there is no face
+const WORKING_FACE_PX = reference.detection_scheduler.WORKING_FACE_PX; // target width of a known face in the detector's input
+const WORKING_RANGE_PX = reference.detection_scheduler.WORKING_RANGE_PX; // the scale is kept while the width is in this range
+const SMALLEST_SIDE_PX = reference.detection_scheduler.SMALLEST_SIDE_PX;
 
 /** Return whether to run the detector; `shift` is the largest shift of a face, in face widths. */
 export function detectionDue(tracker: Tracker, tS: number, shift = 0): boolean {

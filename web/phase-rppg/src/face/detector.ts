@@ -1,13 +1,14 @@
 /** Face detection with YuNet; a port of face/detector.py. The caller provides the network. */
 
+import { reference } from "../data.js";
 import { rint } from "../signal/arrays.js";
 import type { Box, Picture, Point } from "../types.js";
 
-export const STRIDES = [8, 16, 32] as const;
-export const MIN_SCORE = 0.7;
-const MAX_OVERLAP = 0.3; // boxes with a larger intersection over union are one face
-export const LONG_SIDE_PX = 320; // long side of the detector's input
-export const SEARCH_SIDES_PX = [320, 640, 1280] as const; // for small faces in large pictures
+export const STRIDES = reference.detector.STRIDES;
+export const MIN_SCORE = reference.detector.MIN_SCORE;
+const MAX_OVERLAP = reference.detector.MAX_OVERLAP; // boxes with a larger intersection over union are one face
+export const LONG_SIDE_PX = reference.detector.LONG_SIDE_PX; // long side of the detector's input
+export const SEARCH_SIDES_PX = reference.detector.SEARCH_SIDES_PX; // for small faces in large pictures
 
 /** A face in one picture, in pixels of that picture. */
 export interface Detection {

@@ -1,14 +1,16 @@
 /** Notices that a crop shows another face from one frame to the next; a port of face/face_change.py. */
 
-const SIDE = 9; // cells of the compared pictures
+import { reference } from "../data.js";
+
+const SIDE = reference.face_change.SIDE; // cells of the compared pictures
 const FACE = { top: 2, bottom: 7, left: 3, right: 6 }; // rows and columns that always show skin
-const NOISE_VARIANCE = 4; // in squared levels; a picture without contrast has no correlation to speak of
-const DARK_LEVEL = 8; // colour ratios of darker pictures are noise
-const COLOUR_WEIGHT = 3;
+const NOISE_VARIANCE = reference.face_change.NOISE_VARIANCE; // in squared levels; a picture without contrast has no correlation to speak of
+const DARK_LEVEL = reference.face_change.DARK_LEVEL; // colour ratios of darker pictures are noise
+const COLOUR_WEIGHT = reference.face_change.COLOUR_WEIGHT;
 // The limit of the difference grows with the time between two frames, because heads move.
-const LIMIT = 0.15;
-const LIMIT_PER_S = 1.5;
-const LIMIT_GROWTH_S = 0.2;
+const LIMIT = reference.face_change.LIMIT;
+const LIMIT_PER_S = reference.face_change.LIMIT_PER_S;
+const LIMIT_GROWTH_S = reference.face_change.LIMIT_GROWTH_S;
 
 /** Compares every crop with the last one that showed the tracked face. */
 export class FaceChange {

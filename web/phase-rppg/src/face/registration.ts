@@ -1,17 +1,18 @@
 /** Registration of a face in every frame; a port of face/registration.py. */
 
+import { reference } from "../data.js";
 import { clip, rint } from "../signal/arrays.js";
 import { solve } from "../signal/solve.js";
 import type { Box, Picture } from "../types.js";
 import { AreaCrop } from "./crop.js";
 import { FaceChange } from "./faceChange.js";
 
-const SETTLE_S = 1.5; // time constant for following the detector's box; turns its jitter into slow drift
-const RECROP_CELLS = 1; // cells; a larger expected shift needs a new crop
-const MAX_STEPS = 3; // limit of the total shift since the box was placed, in units of `maxStepCells`
-const MIN_VELOCITY_S = 1 / 45; // shortest interval for a velocity; below it noise dominates
-const MAX_PREDICTION_S = 1 / 15; // longest extrapolation with constant velocity
-const BLUR_CELLS = 32; // a crop of this size is blurred once before its gradients are computed
+const SETTLE_S = reference.registration.SETTLE_S; // time constant for following the detector's box; turns its jitter into slow drift
+const RECROP_CELLS = reference.registration.RECROP_CELLS; // cells; a larger expected shift needs a new crop
+const MAX_STEPS = reference.registration.MAX_STEPS; // limit of the total shift since the box was placed, in units of `maxStepCells`
+const MIN_VELOCITY_S = reference.registration.MIN_VELOCITY_S; // shortest interval for a velocity; below it noise dominates
+const MAX_PREDICTION_S = reference.registration.MAX_PREDICTION_S; // longest extrapolation with constant velocity
+const CELLS_PER_BLUR = reference.registration.CELLS_PER_BLUR; // a crop of this size is blurred once before its gradients are computed
 const RIDGE = [1e-3, 1e-3, 1e-6, 1e-6] as const; // ridge of shift right, shift down, gain, level
 
 export type Pair = readonly [right: number, down: number]; // in cells, or in pixels where the name says so
@@ -187,7 +188,7 @@ function squareOf([x, y, side]: Box): Square {
 function blur(values: Float64Array, size: number): Float64Array {
   const blurAxis = (from: Float64Array, stride: number, place: (i: number) => number): Float64Array =>
     from.map((value, i) => ((place(i) > 0 ? from[i - stride] : value) + value + (place(i) < size - 1 ? from[i + stride] : value)) / 3);
-  for (let pass = rint(size / BLUR_CELLS); pass > 0; pass--) values = blurAxis(blurAxis(values, size, (i) => Math.floor(i / size)), 1, (i) => i % size);
+  for (let pass = rint(size / CELLS_PER_BLUR); pass > 0; pass--) values = blurAxis(blurAxis(values, size, (i) => Math.floor(i / size)), 1, (i) => i % size);
   return values;
 }
 

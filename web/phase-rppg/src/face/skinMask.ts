@@ -1,11 +1,12 @@
 /** Skin weights of a face crop, and background points of a picture; a port of face/skin_mask.py. */
 
+import { reference } from "../data.js";
 import { clip, sum } from "../signal/arrays.js";
 import type { Box, Picture, Point } from "../types.js";
 
-const CHROMA_SPREAD = [0.04, 0.1] as const; // limits of the spread of the r, g fractions
-const GRID_PX = 48; // background points along the longer side of the picture
-const CLEARANCE = 1.6; // no background points within this many box sizes of a face
+const CHROMA_SPREAD = reference.skin_mask.CHROMA_SPREAD; // limits of the spread of the r, g fractions
+const GRID_PX = reference.skin_mask.GRID_PX; // background points along the longer side of the picture
+const CLEARANCE = reference.skin_mask.CLEARANCE; // no background points within this many box sizes of a face
 
 /** Return skin weights (S,S) with sum 1 for a `picture` (S,S,3) of the box `crop`. */
 export function skinWeights(

@@ -1,19 +1,20 @@
 /** Matching of detections to faces over time; a port of face/tracker.py. Tracks are never merged. */
 
+import { reference } from "../data.js";
 import type { Box, Point } from "../types.js";
 import { type Detection, overlap } from "./detector.js";
 
-export const LOST_AFTER_S = 1; // a face without a detection for this time is lost
-const FORGET_AFTER_S = 10; // a face that returns later gets a new track
-const MAX_TRACKS = 8;
-export const DEAD_ZONE = 0.04; // the crop stays for smaller shifts, in face widths
-const DEAD_ZONE_SIZE = 0.08; // the same for the log of the size ratio
-const SMOOTHING = 0.5; // weight of the last detection within the dead zone
-const GATE = 0.5; // largest distance of the same face, in face widths
-const GATE_GROWTH_PER_S = 1; // growth of this distance without detections …
-const GATE_GROWS_AFTER_S = 0.5; // … for longer than this
-const GATE_SIZE = Math.log(1.6);
-const RETURN_GATE_SIZE = Math.log(1.3);
+export const LOST_AFTER_S = reference.tracker.LOST_AFTER_S; // a face without a detection for this time is lost
+const FORGET_AFTER_S = reference.tracker.FORGET_AFTER_S; // a face that returns later gets a new track
+const MAX_TRACKS = reference.tracker.MAX_TRACKS;
+export const DEAD_ZONE = reference.tracker.DEAD_ZONE; // the crop stays for smaller shifts, in face widths
+const DEAD_ZONE_SIZE = reference.tracker.DEAD_ZONE_SIZE; // the same for the log of the size ratio
+const SMOOTHING = reference.tracker.SMOOTHING; // weight of the last detection within the dead zone
+const GATE = reference.tracker.GATE; // largest distance of the same face, in face widths
+const GATE_GROWTH_PER_S = reference.tracker.GATE_GROWTH_PER_S; // growth of this distance without detections …
+const GATE_GROWS_AFTER_S = reference.tracker.GATE_GROWS_AFTER_S; // … for longer than this
+const GATE_SIZE = reference.tracker.GATE_SIZE;
+const RETURN_GATE_SIZE = reference.tracker.RETURN_GATE_SIZE;
 
 type Offset = [number, number, number]; // x and y of the centre in face widths, log of the size ratio
 

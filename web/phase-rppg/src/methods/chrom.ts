@@ -3,10 +3,11 @@
  * G. de Haan, V. Jeanne, "Robust pulse rate from chrominance-based rPPG", IEEE TBME 60(10), 2013.
  */
 
+import { reference } from "../data.js";
 import type { RgbTrace, Waveform } from "../types.js";
 import { checkedColours, deviation, pulseBand, ratio, runningMean, waveformLike, windowLength } from "./common.js";
 
-const WINDOW_S = 1.6;
+const WINDOW_S = reference.chrom.WINDOW_S;
 
 /** S = X_f − σ(X_f)/σ(Y_f)·Y_f in Hann windows that overlap by half, X = 3R−2G, Y = 1.5R+G−1.5B. */
 export function extract(trace: RgbTrace): Waveform {

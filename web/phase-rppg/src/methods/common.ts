@@ -1,12 +1,12 @@
 /** Functions shared by the methods; a port of methods/common.py. */
 
+import { constants } from "../data.js";
 import { bandpass, removeLinearTrend } from "../signal/filters.js";
 import { interpolateInvalid } from "../signal/resample.js";
 import { rint } from "../signal/arrays.js";
 import type { RgbTrace, Waveform } from "../types.js";
 
-const LOWEST_HZ = 0.6;
-const HIGHEST_HZ = 8; // includes harmonics of the pulse
+const [LOWEST_HZ, HIGHEST_HZ] = constants.pulse_band_hz; // includes harmonics of the pulse
 
 /** Values (T,3) of a trace, with invalid parts interpolated. */
 export const checkedColours = (trace: RgbTrace): Float64Array => interpolateInvalid(trace.values, trace.valid, 3);

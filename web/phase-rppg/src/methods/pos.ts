@@ -3,10 +3,11 @@
  * W. Wang, A. C. den Brinker, S. Stuijk, G. de Haan, "Algorithmic principles of remote PPG", IEEE TBME 64(7), 2017.
  */
 
+import { reference } from "../data.js";
 import type { RgbTrace, Waveform } from "../types.js";
 import { checkedColours, ratio, waveformLike, windowLength } from "./common.js";
 
-const WINDOW_S = 1.6;
+const WINDOW_S = reference.pos.WINDOW_S;
 const PROJECTION = [[0, 1, -1], [-2, 1, 1]] as const;
 
 /** Algorithm 1 of the paper with overlap-add; more blood is positive. */

@@ -1,11 +1,12 @@
 /** Colour traces without steps when their region changes; a port of session/colour_continuity.py. */
 
+import { reference } from "../data.js";
 import { backgroundMean, backgroundPoints } from "../face/skinMask.js";
 import { clip } from "../signal/arrays.js";
 import type { Box, Picture } from "../types.js";
 
-const DECAY_S = 20; // time in which colours return to their true level
-const MAX_SCALE = 1.5; // largest gain between two regions
+const DECAY_S = reference.colour_continuity.DECAY_S; // time in which colours return to their true level
+const MAX_SCALE = reference.colour_continuity.MAX_SCALE; // largest gain between two regions
 
 export type Colour = [number, number, number];
 

@@ -1,13 +1,14 @@
 /** Options of a session; a port of session/config.py. */
 
+import { reference } from "../data.js";
 import { CROP_PX } from "../face/crop.js";
 import { rint } from "../signal/arrays.js";
 import type { Calibration } from "./calibration.js";
 import { BATCH, FILE_BATCH } from "./networkFeeder.js";
 import type { PulseModel } from "./pulseModel.js";
 
-export const CONTEXT_S = 10; // `contextS` for files
-const SPARE_S = 2; // history beyond window and step, for delayed network output
+export const CONTEXT_S = reference.config.CONTEXT_S; // `contextS` for files
+const SPARE_S = reference.config.SPARE_S; // history beyond window and step, for delayed network output
 
 export interface Choices {
   readonly method?: "pos" | "chrom";

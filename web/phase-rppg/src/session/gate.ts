@@ -3,6 +3,7 @@
  * `p_alive` reaches `alive`, or `kept_alive` within `memory_s` of a confident window of the same face.
  */
 
+import { reference } from "../data.js";
 import { clip } from "../signal/arrays.js";
 import { BAND_HZ, type Peak } from "../signal/rate.js";
 import { type Estimate, isEstimate, type Quality, type Reading, type Reason } from "../types.js";
@@ -10,13 +11,13 @@ import type { Calibration, LogisticModel, Thresholds } from "./calibration.js";
 import type { WindowResult } from "./results.js";
 import { BEATS_ALIKE } from "./windowQuality.js";
 
-const AMPLITUDE_CAP = 5e-4; // relative change of the skin colour
-const BLOOD_RED = 0.43; // red over green of the blood-volume signature of de Haan and van Leest (2014)
-const BLOOD_GREY = 0.56; // mean of red and blue over green of the same signature
-const UNKNOWN_DISTANCE_BPM = 20; // between rate and beats, if there are too few beats
-const PROBABLE_P_OK = 0.5; // a refused window from this `p_ok` on names its rate as probable
-const TOLERANCE_S = 1e-6; // rounding of window times
-const MOST = 0.5; // share of the spectral peak that background or motion must explain to be named
+const AMPLITUDE_CAP = reference.gate.AMPLITUDE_CAP; // relative change of the skin colour
+const BLOOD_RED = reference.gate.BLOOD_RED; // red over green of the blood-volume signature of de Haan and van Leest (2014)
+const BLOOD_GREY = reference.gate.BLOOD_GREY; // mean of red and blue over green of the same signature
+const UNKNOWN_DISTANCE_BPM = reference.gate.UNKNOWN_DISTANCE_BPM; // between rate and beats, if there are too few beats
+const PROBABLE_P_OK = reference.gate.PROBABLE_P_OK; // a refused window from this `p_ok` on names its rate as probable
+const TOLERANCE_S = reference.gate.TOLERANCE_S; // rounding of window times
+const MIN_EXPLAINED = reference.gate.MIN_EXPLAINED; // share of the spectral peak that background or motion must explain to be named
 
 /** Return the features of the logistic models; their names are the keys of the data files. */
 export function features(peak: Peak, quality: Quality): Record<string, number> {
@@ -183,6 +184,6 @@ function violatedLimit(q: Quality, durationS: number, { limits }: Calibration): 
 
 /** Return the reason for a refused peak: the signal that shares most of it, if any does. */
 function likelyCause(q: Quality): Reason {
-  if (Math.max(q.background, q.motion) < MOST) return "NO_PULSE";
+  if (Math.max(q.background, q.motion) < MIN_EXPLAINED) return "NO_PULSE";
   return q.background >= q.motion ? "LIGHT_FLICKER" : "MOTION";
 }

@@ -1,9 +1,10 @@
 /** Feeds the crops of one face to a streaming network, in batches; a port of session/network_feeder.py. */
 
+import { reference } from "../data.js";
 import type { PulseModel } from "./pulseModel.js";
 
-export const BATCH = 6; // crops per call of the network
-export const FILE_BATCH = 15; // the same if results may be late
+export const BATCH = reference.network_feeder.BATCH; // crops per call of the network
+export const FILE_BATCH = reference.network_feeder.FILE_BATCH; // the same if results may be late
 
 /**
  * Collects crops, runs the network and passes its output to `write(firstTick, values)`. The network restarts after

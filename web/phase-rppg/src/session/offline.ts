@@ -1,5 +1,6 @@
 /** Results per face from the events of a session; a port of measurement/result_buffer.py and measurement/summary.py. */
 
+import { reference } from "../data.js";
 import { interp, median, sum } from "../signal/arrays.js";
 import { hrv, type Hrv } from "../signal/hrv.js";
 import { beatJitterS } from "../signal/beatJitter.js";
@@ -10,7 +11,7 @@ import type { Calibration } from "./calibration.js";
 import { inHindsight } from "./gate.js";
 import type { Event, WindowResult } from "./results.js";
 
-const MIN_SEEN_S = 2; // a face visible for less time is reported only if it is the only one
+const MIN_SEEN_S = reference.summary.MIN_SEEN_S; // a face visible for less time is reported only if it is the only one
 
 /** One face: summary, windows, waveform, beats. */
 export interface FaceResult {

@@ -1,5 +1,6 @@
 /** The streaming core: measurement frame by frame in bounded memory; a port of session/session.py. */
 
+import { reference } from "../data.js";
 import { DetectionScheduler } from "../face/detectionScheduler.js";
 import type { Detector } from "../face/detector.js";
 import type { Picture } from "../types.js";
@@ -8,7 +9,7 @@ import type { FacePipeline } from "./facePipeline.js";
 import type { Event } from "./results.js";
 import { Segment } from "./segment.js";
 
-const MAX_PAUSE_S = 60; // a longer pause between two frames begins a new segment
+const MAX_PAUSE_S = reference.session.MAX_PAUSE_S; // a longer pause between two frames begins a new segment
 
 /** Turns frames into events: `push` every frame in order, then `finish`; both return the new events. */
 export class Session {

@@ -1,5 +1,6 @@
 /** Skin colour and position of one face in each frame; a port of session/skin_sampler.py. */
 
+import { reference } from "../data.js";
 import { AreaCrop, CROP_PX, square } from "../face/crop.js";
 import { FaceRegistration, type Pair } from "../face/registration.js";
 import { skinWeights } from "../face/skinMask.js";
@@ -10,10 +11,10 @@ import { type Colour, ColourContinuity } from "./colourContinuity.js";
 
 export const COLUMNS = ["red", "green", "blue", "x", "y", "face_px", "clipped"] as const;
 
-const MASK_INTERVAL = 4; // detections between two updates of the skin weights of a face without motion
-const MASK_SMOOTHING = 0.5; // weight of the old mask in each update
-const CLIPPED_LEVEL = 248; // a cell this bright in any channel is clipped
-const CLIPPED_INTERVAL = 8; // frames between two counts of clipped cells
+const MASK_INTERVAL = reference.skin_sampler.MASK_INTERVAL; // detections between two updates of the skin weights of a face without motion
+const MASK_SMOOTHING = reference.skin_sampler.MASK_SMOOTHING; // weight of the old mask in each update
+const CLIPPED_LEVEL = reference.skin_sampler.CLIPPED_LEVEL; // a cell this bright in any channel is clipped
+const CLIPPED_INTERVAL = reference.skin_sampler.CLIPPED_INTERVAL; // frames between two counts of clipped cells
 
 /** Samples one track in every frame, in constant memory. */
 export class SkinSampler {

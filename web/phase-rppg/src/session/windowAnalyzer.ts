@@ -1,5 +1,6 @@
 /** Waveform, heart rate, quality and reading of the windows of one face; a port of session/window_analyzer.py. */
 
+import { reference } from "../data.js";
 import * as chrom from "../methods/chrom.js";
 import * as pos from "../methods/pos.js";
 import { any, sum } from "../signal/arrays.js";
@@ -14,9 +15,9 @@ import { assess } from "./windowQuality.js";
 import type { WindowContext, WindowSamples } from "./windowSamples.js";
 
 // Weight of the context relative to the window, and the extra seconds with a face that give the full weight.
-const CONTEXT_WEIGHT = 1.5;
-const CONTEXT_FULL_S = 5;
-const MIN_WAVE_S = 2; // a method gets no window with less of the face
+const CONTEXT_WEIGHT = reference.window_analyzer.CONTEXT_WEIGHT;
+const CONTEXT_FULL_S = reference.window_analyzer.CONTEXT_FULL_S;
+const MIN_WAVE_S = reference.window_analyzer.MIN_WAVE_S; // a method gets no window with less of the face
 export const METHODS: Record<string, { extract(trace: RgbTrace): Waveform }> = { pos, chrom };
 
 /** Analyses the windows of one face in order of time. */

@@ -1,5 +1,6 @@
 /** Quality features of one window, the input of the gate; a port of session/window_quality.py. */
 
+import { reference } from "../data.js";
 import * as chrom from "../methods/chrom.js";
 import * as pos from "../methods/pos.js";
 import { any, column, median } from "../signal/arrays.js";
@@ -12,10 +13,10 @@ import type { Quality, RgbTrace, Waveform } from "../types.js";
 import type { WindowSamples } from "./windowSamples.js";
 
 // Periodic motion of this many face widths at the pulse rate can explain the whole spectral peak.
-const MOTION_FULL_SCALE = 0.01;
-export const BEATS_ALIKE = 0.95; // least correlation of beats that are not noise
-const UNKNOWN_SIGMA_BPM = 10; // used when there is no tracked rate
-const UNKNOWN_COHERENCE = 0.3; // used when faces fill the picture
+const FULL_SWAY = reference.window_quality.FULL_SWAY;
+export const BEATS_ALIKE = reference.window_quality.BEATS_ALIKE; // least correlation of beats that are not noise
+const UNKNOWN_SIGMA_BPM = reference.window_quality.UNKNOWN_SIGMA_BPM; // used when there is no tracked rate
+const UNKNOWN_COHERENCE = reference.window_quality.UNKNOWN_COHERENCE; // used when faces fill the picture
 
 /** One window of one face with its waveform. */
 export interface Window {
@@ -76,7 +77,7 @@ function coherence(samples: WindowSamples, bpm: number): number {
 
 function motion(samples: WindowSamples, bpm: number): number {
   if (samples.centre === null) return 0;
-  return sharedLine(samples.centre, 2, samples.skin.fps, bpm, samples.skin.valid, MOTION_FULL_SCALE);
+  return sharedLine(samples.centre, 2, samples.skin.fps, bpm, samples.skin.valid, FULL_SWAY);
 }
 
 /** Share of the peak in a second method on the raw colours; a network can produce a pulse from any input. */

@@ -1,23 +1,24 @@
 /** Timing error of beats, from their intervals and from the noise of the waveform; a port of signal/beat_jitter.py. */
 
+import { reference } from "../data.js";
 import type { Waveform } from "../types.js";
 import { all, clip, interp, mean, median, rint, sum } from "./arrays.js";
 import { bandpass } from "./filters.js";
 import { normalIntervals } from "./hrv.js";
 import { spectrum } from "./rate.js";
 
-const WINDOW_S = 10;
-const MIN_BEATS = 5; // per window, to estimate its rate
-const MAX_PAUSE = 1.8; // of the median interval: a longer one is a missed beat
-const HARMONIC_HALF_WIDTH_HZ = 0.35; // half-width of a peak; breathing widens it, and that is not noise
-const HANN_BANDWIDTH = 1.5; // noise bandwidth of the Hann window, in 1 / its length
-const BAND = [0.6, 2.3] as const; // in heart rates; the band of `findBeats`
+const WINDOW_S = reference.beat_jitter.WINDOW_S;
+const MIN_BEATS = reference.beat_jitter.MIN_BEATS; // per window, to estimate its rate
+const MAX_PAUSE = reference.beat_jitter.MAX_PAUSE; // of the median interval: a longer one is a missed beat
+const HARMONIC_HALF_WIDTH_HZ = reference.beat_jitter.HARMONIC_HALF_WIDTH_HZ; // half-width of a peak; breathing widens it, and that is not noise
+const HANN_BANDWIDTH = reference.beat_jitter.HANN_BANDWIDTH; // noise bandwidth of the Hann window, in 1 / its length
+const BAND = reference.beat_jitter.BAND; // in heart rates; the band of `findBeats`
 
-const NOISE_BAND = 0.4; // cycles per beat, above which the intervals contain only timing errors
-const MIN_INTERVALS = 20;
-const INTERVAL_FACTOR = 1.15;
-const WAVE_LIMITS = [0.6, 2] as const;
-const WAVE_FACTOR = 1.6;
+const NOISE_BAND = reference.beat_jitter.NOISE_BAND; // cycles per beat, above which the intervals contain only timing errors
+const MIN_INTERVALS = reference.beat_jitter.MIN_INTERVALS;
+const INTERVAL_FACTOR = reference.beat_jitter.INTERVAL_FACTOR;
+const WAVE_LIMITS = reference.beat_jitter.WAVE_LIMITS;
+const WAVE_FACTOR = reference.beat_jitter.WAVE_FACTOR;
 
 /** Return the standard deviation of the timing error of beats; infinite if it cannot be estimated. */
 export function beatJitterS(wave: Waveform, beatsS: readonly number[]): number {

@@ -1,20 +1,21 @@
 /** Beat times by comparison with a template; a port of signal/beat_timing.py. */
 
+import { reference } from "../data.js";
 import type { Waveform } from "../types.js";
 import { clip, median, rint, sum } from "./arrays.js";
 import { irfft, rfft } from "./fft.js";
 import { bandpass, fastLength } from "./filters.js";
 import { interpolateInvalid } from "./resample.js";
 
-const MIN_BEATS = 8; // fewer beats give no template
-const BAND = [0.6, 4.5] as const; // pass band, in heart rates
-const REACH = 0.4; // half length of the template, in beat intervals
-const MAX_SHIFT_S = 0.08;
-const MAX_SHIFT = 0.12; // in beat intervals
-const EDGE = 0.3; // beats nearer to an invalid sample are left out, in beat intervals
-const UPSAMPLING = 8;
-const PAD_S = 2;
-const ROUNDS = 2;
+const MIN_BEATS = reference.beat_timing.MIN_BEATS; // fewer beats give no template
+const BAND = reference.beat_timing.BAND; // pass band, in heart rates
+const REACH = reference.beat_timing.REACH; // half length of the template, in beat intervals
+const MAX_SHIFT_S = reference.beat_timing.MAX_SHIFT_S;
+const MAX_SHIFT = reference.beat_timing.MAX_SHIFT; // in beat intervals
+const EDGE = reference.beat_timing.EDGE; // beats nearer to an invalid sample are left out, in beat intervals
+const UPSAMPLING = reference.beat_timing.UPSAMPLING;
+const PAD_S = reference.beat_timing.PAD_S;
+const ROUNDS = reference.beat_timing.ROUNDS;
 
 /** Return the beats, each shifted to match the template; beats at the ends of the valid samples are left out. */
 export function refineBeats(wave: Waveform, foundS: readonly number[]): number[] {

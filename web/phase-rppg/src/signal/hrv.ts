@@ -1,24 +1,25 @@
 /** Heart rate variability and breathing rate from beats; a port of signal/hrv.py. */
 
+import { reference } from "../data.js";
 import { interp, median } from "./arrays.js";
 import { rfft } from "./fft.js";
 import { fastLength, removeLinearTrend } from "./filters.js";
 
-const MIN_RMSSD_S = 30;
-const MIN_SDNN_S = 45;
-const MIN_LF_HF_S = 120;
-const MIN_RESPIRATION_S = 30;
-const MAX_DROPPED = 0.2;
-const MAX_NOISE = 1 / 3; // share of a variance that may be noise of the beat times
-const MAX_JITTER = 0.02; // of the beat interval
-const RMSSD_NOISE = 6; // σ² of independent timing errors in the square of each value
-const SDNN_NOISE = 2;
-const LF_HZ = [0.04, 0.15] as const;
-const HF_HZ = [0.15, 0.4] as const;
-const BREATHING_HZ = [0.1, 0.5] as const; // 6–30 breaths per minute
-const CLEAR_BREATHING = 0.5; // share of the variation that one peak must hold: 0.5 + 10 s / duration
-const CLEAR_BREATHING_S = 10;
-const TACHOGRAM_HZ = 4;
+const MIN_RMSSD_S = reference.hrv.MIN_DURATION_S.rmssd_ms;
+const MIN_SDNN_S = reference.hrv.MIN_DURATION_S.sdnn_ms;
+const MIN_LF_HF_S = reference.hrv.MIN_DURATION_S.lf_hf;
+const MIN_RESPIRATION_S = reference.hrv.MIN_RESPIRATION_S;
+const MAX_DROPPED = reference.hrv.MAX_DROPPED;
+const MAX_NOISE = reference.hrv.MAX_NOISE; // share of a variance that may be noise of the beat times
+const MAX_JITTER = reference.hrv.MAX_JITTER; // of the beat interval
+const RMSSD_NOISE = reference.hrv.RMSSD_NOISE; // σ² of independent timing errors in the square of each value
+const SDNN_NOISE = reference.hrv.SDNN_NOISE;
+const LF_HZ = reference.hrv.LF_HZ;
+const HF_HZ = reference.hrv.HF_HZ;
+const BREATHING_HZ = reference.hrv.BREATHING_HZ; // 6–30 breaths per minute
+const MIN_BREATHING_SHARE = reference.hrv.MIN_BREATHING_SHARE; // share of the variation that one peak must hold: 0.5 + 10 s / duration
+const MIN_BREATHING_SHARE_S = reference.hrv.MIN_BREATHING_SHARE_S;
+const TACHOGRAM_HZ = reference.hrv.TACHOGRAM_HZ;
 
 /** Heart rate variability; a field is null if the recording is too short or too noisy for it. */
 export interface Hrv {
@@ -78,7 +79,7 @@ export function respiration(beatTimesS: readonly number[]): number | null {
   const isVariation = (i: number): boolean => i * stepHz >= LF_HZ[0] && i * stepHz <= nyquistHz;
   const halfHz = Math.max(0.03, 1.5 / durationS);
   const line = bandSum(power, (i) => isVariation(i) && Math.abs((i - best) * stepHz) <= halfHz);
-  const needed = CLEAR_BREATHING + CLEAR_BREATHING_S / durationS;
+  const needed = MIN_BREATHING_SHARE + MIN_BREATHING_SHARE_S / durationS;
   return line >= needed * bandSum(power, isVariation) ? 60 * best * stepHz : null;
 }
 
@@ -119,7 +120,7 @@ function bandSum(power: Float64Array, wanted: (index: number) => boolean): numbe
 
 function lfHf(beatTimesS: readonly number[], intervalsS: readonly number[], normal: readonly boolean[]): number | null {
   const { stepHz, power } = powerOf(tachogram(beatTimesS, intervalsS, normal));
-  const within = ([low, high]: readonly [number, number]) => bandSum(power, (i) => i * stepHz >= low && i * stepHz < high);
+  const within = ([low, high]: readonly number[]) => bandSum(power, (i) => i * stepHz >= low && i * stepHz < high);
   const high = within(HF_HZ);
   return high > 0 ? within(LF_HZ) / high : null;
 }

@@ -1,16 +1,16 @@
 /** Regression of a waveform on the motion of the face; a port of signal/motion_removal.py. */
 
-import { constants } from "../data.js";
+import { constants, reference } from "../data.js";
 import type { Waveform } from "../types.js";
 import { column, sum } from "./arrays.js";
 import { bandpass } from "./filters.js";
 import { interpolateInvalid } from "./resample.js";
 import { solve } from "./solve.js";
 
-const RIDGE_FACE_WIDTHS = 0.005; // face widths; regularisation for small motion
+const RIDGE_FACE_WIDTHS = reference.motion_removal.RIDGE_FACE_WIDTHS; // face widths; regularisation for small motion
 const FIT_HZ = constants.motion_band_hz; // band of the regression: heart rates with a margin
-const TYPICAL_HZ = 1.6; // scales speed to displacement
-const MIN_SPREAD = 1e-4; // face widths; below the resolution of the tracker
+const TYPICAL_HZ = reference.motion_removal.TYPICAL_HZ; // scales speed to displacement
+const MIN_SPREAD = reference.motion_removal.MIN_SPREAD; // face widths; below the resolution of the tracker
 
 /** Return the waveform without what `centre` (T,2), the face position in face widths, explains. */
 export function removeMotion(wave: Waveform, centre: Float64Array): Waveform {

@@ -1,11 +1,12 @@
 /** Quality features of a spectral peak; a port of signal/quality.py. */
 
+import { reference } from "../data.js";
 import type { RgbTrace, Waveform } from "../types.js";
 import { any, clip, column, mean, median } from "./arrays.js";
 import { type Phasor, phasor, type Spectrum, spectrum } from "./rate.js";
 
-const NEIGHBOURHOOD_HZ = 0.6; // half-width of the surroundings of a peak
-const MIN_CONTRAST = 4; // a peak counts above this multiple of the surrounding median power
+const NEIGHBOURHOOD_HZ = reference.quality.NEIGHBOURHOOD_HZ; // half-width of the surroundings of a peak
+const MIN_CONTRAST = reference.quality.MIN_CONTRAST; // a peak counts above this multiple of the surrounding median power
 
 /** AC/DC of the raw green channel at the rate, about 0.001–0.01 for a pulse. */
 export function pulsation(trace: RgbTrace, bpm: number): number {

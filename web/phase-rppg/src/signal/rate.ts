@@ -1,6 +1,6 @@
 /** Heart rate: spectrum, interpolated peak, beats; a port of signal/rate.py. */
 
-import { constants } from "../data.js";
+import { constants, reference } from "../data.js";
 import type { Waveform } from "../types.js";
 import { clip, median, sum } from "./arrays.js";
 import { type Complex, rfft } from "./fft.js";
@@ -10,18 +10,18 @@ import { solve } from "./solve.js";
 
 export const BAND_HZ = constants.band_hz; // 40–200 bpm
 // Pulse shape: relative amplitude of the second harmonic and its phase lead in radians.
-const SHAPE_RATIO = 0.4;
-const SHAPE_PHASE = 1.6;
-const TYPICAL_BPM = 90; // log-normal prior; noise is strongest at low frequencies
-const TYPICAL_SPREAD = 0.5;
-const MIN_CYCLES = 3; // shortest signal for a rate, in cycles
-const REPEATING = [0.9, 3.3]; // frequencies that `alternation` compares, in multiples of the rate
-const EDGE_HZ = 1e-9; // rounding of frequencies at the ends of that range
-const LEAST_TRIPLE = 2.9; // lowest rate whose third may be a rate, in multiples of the lowest rate
-const LONGEST_LAG_S = 1.6; // longest lag of the autocorrelation
-const LONGEST_LAG = 0.5; // the same as a share of the signal
-const PADDED_STEP_HZ = 0.5 / 60;
-const LINE_HALF_WIDTH_HZ = 0.1;
+const SHAPE_RATIO = reference.rate.SHAPE_RATIO;
+const SHAPE_PHASE = reference.rate.SHAPE_PHASE;
+const TYPICAL_BPM = reference.rate.TYPICAL_BPM; // log-normal prior; noise is strongest at low frequencies
+const TYPICAL_SPREAD = reference.rate.TYPICAL_SPREAD;
+const MIN_CYCLES = reference.rate.MIN_CYCLES; // shortest signal for a rate, in cycles
+const REPEATING = reference.rate.REPEATING; // frequencies that `alternation` compares, in multiples of the rate
+const EDGE_HZ = reference.rate.EDGE_HZ; // rounding of frequencies at the ends of that range
+const LEAST_TRIPLE = reference.rate.LEAST_TRIPLE; // lowest rate whose third may be a rate, in multiples of the lowest rate
+const LONGEST_LAG_S = reference.rate.LONGEST_LAG_S; // longest lag of the autocorrelation
+const LONGEST_LAG = reference.rate.LONGEST_LAG; // the same as a share of the signal
+const PADDED_STEP_HZ = reference.rate.PADDED_STEP_HZ;
+const LINE_HALF_WIDTH_HZ = reference.rate.LINE_HALF_WIDTH_HZ;
 // Phases at which the pulse shape is compared with peak and harmonic.
 const SHAPE_PHASES = Array.from({ length: 37 }, (_, i) => -Math.PI / 2 + (i * Math.PI) / 36);
 

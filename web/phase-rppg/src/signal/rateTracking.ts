@@ -1,12 +1,13 @@
 /** Bayesian tracking of the heart rate over windows; a port of signal/rate_tracking.py. */
 
+import { reference } from "../data.js";
 import { clip, sum } from "./arrays.js";
 import { BAND_HZ, type Spectrum } from "./rate.js";
 
 export const GRID_BPM = Float64Array.from({ length: 161 }, (_, i) => 40 + i); // states of the filter
 const FIRST_DOUBLE = 75 - GRID_BPM[0]; // rates from here on may be the double of another one
-const NOISE_ALTERNATION = 0.2; // alternation of noise is rarely above this
-const SUPPORT_BPM = 5; // "the same rate" for `support`, as P(|error| ≤ 5 bpm)
+const NOISE_ALTERNATION = reference.rate_tracking.NOISE_ALTERNATION; // alternation of noise is rarely above this
+const SUPPORT_BPM = reference.rate_tracking.SUPPORT_BPM; // "the same rate" for `support`, as P(|error| ≤ 5 bpm)
 
 /** Weight of the evidence and limits of rate changes. */
 export interface RateModel {
@@ -18,7 +19,8 @@ export interface RateModel {
   readonly memoryS: number;
 }
 
-export const MODEL: RateModel = { sharpness: 12, driftBpm: 4, jump: 1e-3, halving: 2e-2, alternation: 25, memoryS: 10 };
+const { drift_bpm: driftBpm, memory_s: memoryS, ...others } = reference.rate_model;
+export const MODEL: RateModel = { driftBpm, memoryS, ...others };
 
 /** The tracked rate of one window. */
 export interface TrackedRate {

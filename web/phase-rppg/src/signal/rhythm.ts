@@ -1,16 +1,17 @@
 /** The rhythm of a window: mean rate, spread and likeness of its beats; a port of signal/rhythm.py. */
 
+import { reference } from "../data.js";
 import type { Waveform } from "../types.js";
 import { median, sum } from "./arrays.js";
 import { bandpass } from "./filters.js";
 import { findBeats } from "./rate.js";
 import { interpolateInvalid } from "./resample.js";
 
-const MIN_BEATS = 5; // fewer beats have no spread
-const BAND = [0.4, 2.0]; // pass band of the beat detector in heart rates: wide, because the intervals differ
-const SHORTEST = 0.45; // shortest interval between two beats, in mean intervals
-const PASSES = 2; // the second pass uses the mean rate of the beats of the first one
-const REACH = 0.4; // half length of a beat that is compared, in mean intervals
+const MIN_BEATS = reference.rhythm.MIN_BEATS; // fewer beats have no spread
+const BAND = reference.rhythm.BAND; // pass band of the beat detector in heart rates: wide, because the intervals differ
+const SHORTEST = reference.rhythm.SHORTEST; // shortest interval between two beats, in mean intervals
+const PASSES = reference.rhythm.PASSES; // the second pass uses the mean rate of the beats of the first one
+const REACH = reference.rhythm.REACH; // half length of a beat that is compared, in mean intervals
 
 /** The beats of one window. */
 export interface Rhythm {
