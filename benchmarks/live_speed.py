@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,12 @@ from phase_rppg.web import Asset, PageServer, assets
 HEIGHT, WIDTH, LOOP_S, FPS = 480, 640, 5.0, 30
 WARM_FRAMES = 300
 GROWTH_LIMIT_MB = 32  # a leak of one frame per second would be 500 MB in ten minutes
+MEMORY_DUMP = {
+    "includedCategories": ["disabled-by-default-memory-infra"],
+    "excludedCategories": ["*"],
+    "memoryDumpConfig": {"triggers": []},
+}
+YOUNG = "v8/workers/heap/new_space"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc", "--enable-precise-memory-info"]
 
 # Starts the worker of the page; window.feed(n) sends n frames, each after the previous one is processed.
@@ -175,8 +182,9 @@ def record_memory(browser: Any, page: Any, minutes: float) -> Iterator[dict[str,
     page.click("#start")
     page.wait_for_selector("#reading[data-state=measuring]", timeout=120_000)
     step_min = min(1.0, minutes / 2)
+    start_s = time.monotonic()
     for i in range(1, max(2, round(minutes / step_min)) + 1):
-        page.wait_for_timeout(60_000 * step_min)
+        page.wait_for_timeout(max(0.0, 1000 * (start_s + 60 * i * step_min - time.monotonic())))
         facts = page.text_content("#facts").split()  # "30 fps · 9 ms per frame …", or nothing
         memory = page.evaluate(MEMORY)
         yield {
@@ -186,6 +194,7 @@ def record_memory(browser: Any, page: Any, minutes: float) -> Iterator[dict[str,
             "js_heap_mb": round(memory["heap"], 1),
             "page_mb": round(memory["page"], 1),  # including the worker and its wasm memory
             "renderer_private_mb": round(renderers(browser)["private_mb"], 1),
+            "young_generation_mb": round(young_generation_mb(browser, page), 1),  # part of the line above
         }
 
 
@@ -205,6 +214,25 @@ def renderers(browser: Any) -> dict[str, float]:
                 total["private_mb"] += int(status.split(kind)[1].split()[0]) / 1024
             total["cpu_s"] += process["cpuTime"]
     return total
+
+
+def young_generation_mb(browser: Any, page: Any) -> float:
+    """Return the size of the space that V8 reserves for new objects of workers, which V8 itself enlarges."""
+    session = browser.new_browser_cdp_session()
+    events: list[dict[str, Any]] = []
+    complete: list[bool] = []
+    session.on("Tracing.dataCollected", lambda data: events.extend(data["value"]))
+    session.on("Tracing.tracingComplete", lambda _: complete.append(True))
+    session.send("Tracing.start", {"traceConfig": MEMORY_DUMP, "transferMode": "ReportEvents"})
+    session.send("Tracing.requestMemoryDump", {"levelOfDetail": "light"})
+    session.send("Tracing.end")
+    limit_s = time.monotonic() + 60
+    while not complete and time.monotonic() < limit_s:
+        page.wait_for_timeout(100)
+    session.detach()
+    dumps = [event["args"]["dumps"].get("allocators", {}) for event in events if event["ph"] == "v"]
+    sizes = [dump[YOUNG]["attrs"]["size"]["value"] for dump in dumps if YOUNG in dump]
+    return sum(int(size, 16) for size in sizes) / 2**20
 
 
 def median(samples: list[dict[str, float]], key: str) -> float:

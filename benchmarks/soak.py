@@ -3,6 +3,7 @@
     python benchmarks/soak.py video --minutes 60 --out benchmarks/results/soak.json
     python benchmarks/soak.py batch --files 500 --out benchmarks/results/soak.json
     python benchmarks/soak.py live --minutes 30 --out benchmarks/results/soak.json
+    python benchmarks/soak.py worker --minutes 2 --out benchmarks/results/soak.json
 
 `video` measures a long video that repeats a short clip with continuous timestamps. The resident memory of
 the command and its decoder is sampled while they run.
@@ -11,7 +12,9 @@ the command and its decoder is sampled while they run.
 the good files, the second SIGKILL after two thirds, and the third run finishes. All use `--resume`. A file is
 measured once if one run wrote its result and no later run replaced it.
 
-`live` opens the page in headless Chromium with a camera that plays a synthetic face.
+`live` opens the page in headless Chromium with a camera that plays a synthetic face. The private memory
+contains the young generation of the worker. V8 doubles this space when many new objects survive, up to its
+own maximum. `worker` shows that growth in a page that contains no code of this project.
 
 `growth_mb` is the median memory of the last third of the samples minus that of the first third. `passed` says
 whether it is below the limit, and whether the counts are complete.
@@ -282,7 +285,60 @@ def soak_live(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-RUNS = {"video": soak_video, "batch": soak_batch, "live": soak_live}
+# A worker that creates small objects and keeps each for ten seconds.
+WORKER = """const kept = [];
+setInterval(() => {
+  for (let i = 0; i < 300; i++) kept.push(Array.from({ length: 20 }, Math.random));
+  if (kept.length > 90000) kept.splice(0, 300);
+}, 33);"""
+
+
+def soak_worker(options: argparse.Namespace, _folder: Path) -> dict[str, Any]:
+    """Sample the memory of a page with that worker every ten seconds."""
+    from playwright.sync_api import sync_playwright
+
+    from phase_rppg.web import Asset, PageServer
+
+    script = "text/javascript; charset=utf-8"
+    html = b'<!doctype html><title>worker</title><script src="page.js"></script>'
+    files = {
+        "index.html": Asset("text/html; charset=utf-8", content=html),
+        "page.js": Asset(script, content=b'window.worker = new Worker("worker.js");'),
+        "worker.js": Asset(script, content=WORKER.encode()),
+    }
+    samples: list[dict[str, float]] = []
+    with PageServer(files, port=0) as server, sync_playwright() as playwright:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        chromium = shutil.which("chromium")
+        with playwright.chromium.launch(executable_path=chromium, args=live_speed.FLAGS) as browser:
+            page = browser.new_page()
+            page.goto(server.url)
+            start_s = time.monotonic()
+            while time.monotonic() - start_s < 60 * options.minutes:
+                young_mb = live_speed.young_generation_mb(browser, page)
+                private_mb = live_speed.renderers(browser)["private_mb"]
+                minute = (time.monotonic() - start_s) / 60
+                samples.append({
+                    "minute": round(minute, 2), "young_generation_mb": round(young_mb, 1),
+                    "renderer_private_mb": round(private_mb, 1),
+                })  # fmt: skip
+                print(json.dumps(samples[-1]), flush=True)
+                page.wait_for_timeout(10_000)
+            version = browser.version
+        server.shutdown()
+    young = [sample["young_generation_mb"] for sample in samples]
+    return {
+        "command": f"python benchmarks/soak.py worker --minutes {options.minutes:g}",
+        "browser": f"Chromium {version}, headless",
+        "minutes": options.minutes,
+        "memory": samples,
+        "young_generation_mb": {"smallest": min(young), "largest": max(young), "last": young[-1]},
+        "passed": max(young) >= 2 * min(young),  # the growth is seen
+    }
+
+
+RUNS = {"video": soak_video, "batch": soak_batch, "live": soak_live, "worker": soak_worker}
+MINUTES = {"video": 60.0, "batch": 0.0, "live": 30.0, "worker": 2.0}
 
 
 def main() -> int:
@@ -290,13 +346,15 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run", choices=RUNS)
-    parser.add_argument("--minutes", type=float, help="of video (60) or of the live page (30)")
+    parser.add_argument(
+        "--minutes", type=float, help="of video (60), of the live page (30) or of the worker (2)"
+    )
     parser.add_argument("--files", type=int, default=500, help="of the batch")
     parser.add_argument("--workers", type=int, default=2, help="worker processes of the batch")
     parser.add_argument("--out", type=Path, help="write the figures as one key of this JSON file")
     options = parser.parse_args()
     if options.minutes is None:
-        options.minutes = 60.0 if options.run == "video" else 30.0
+        options.minutes = MINUTES[options.run]
     with tempfile.TemporaryDirectory() as folder:
         found = RUNS[options.run](options, Path(folder))
     found["load"] = round(os.getloadavg()[0], 1)
