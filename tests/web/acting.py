@@ -10,22 +10,15 @@ from typing import Any
 from phase_rppg.web import Asset, catalogue
 
 WORKER = Path(__file__).with_name("scripted_worker.js")
-# Says something to the worker, waits until a frame has carried it, and then for some frames that draw it.
-SAY = """async ([said, frames]) => {
+# Says something to the worker, and waits until a frame has carried it.
+SAY = """async (said) => {
   window.script ??= new BroadcastChannel("script");
   const id = window.said = (window.said ?? 0) + 1;
   await new Promise((sent) => {
     window.script.onmessage = ({ data }) => { if (data.sent === id) sent(); };
     window.script.postMessage({ ...said, id });
   });
-  const video = document.querySelector("#video");
-  const frame = () => new Promise((done) => {
-    video.requestVideoFrameCallback(done);
-    setTimeout(done, 1000);
-  });
-  for (let i = 0; i < frames; i++) await frame();
 }"""
-FRAMES = 8
 GOOD = {
     "snr_db": 6, "amplitude": 0.003, "background": 0, "motion": 0, "coverage": 1, "face_px": 140, "luma": 130,
     "clipped": 0, "colourfulness": 0.4, "fps": 30, "max_gap_s": 0.05, "support": 1, "agreement": 1,
@@ -80,6 +73,6 @@ def minutes(count: float, bpm: float = 72.0, id_: int = 0) -> list[dict[str, Any
 def say(
     page: Any, faces: Sequence[dict[str, Any]] | None = None, events: Sequence[Any] = (), **more: Any
 ) -> None:
-    """Let the worker say something with the next frame, and wait until the page has drawn it."""
+    """Let the worker say something with the next frame; the page shows it soon after."""
     said = {"events": list(events), **({} if faces is None else {"faces": list(faces)}), **more}
-    page.evaluate(SAY, [said, FRAMES])
+    page.evaluate(SAY, said)

@@ -22,6 +22,7 @@ CHROMIUM_FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+PATIENCE_MS = 120_000  # for anything that a page is asked for; other programs may take most of the processor
 
 
 def missing(what: str, how: str) -> None:
@@ -144,6 +145,7 @@ def browse(request: pytest.FixtureRequest, playwright: Any, chromium: str) -> Ca
             browser = playwright.chromium.launch(executable_path=chromium, args=[*CHROMIUM_FLAGS, *flags])
         # Drawing a heart that beats sixty times a second would cost a busy machine frames of the film.
         page = browser.new_context(reduced_motion="reduce", **context).new_page()
+        page.set_default_timeout(PATIENCE_MS)
         page.requests, page.problems = [], []
         page.on("request", lambda request: page.requests.append(request.url))
         page.on("pageerror", lambda error: page.problems.append(str(error)))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-START_S = 60.0
+START_S = 120.0
 SCRIPT_S = 240.0
 PREFERENCES: dict[str, Any] = {
     # A camera with a test picture, allowed without a question.
@@ -119,12 +119,6 @@ class FirefoxPage:
             f"document.querySelector({json.dumps(selector)}).getAttribute({json.dumps(name)})"
         )
         return found
-
-    def wait_for_selector(self, selector: str, timeout: float = 30_000) -> None:
-        until = time.monotonic() + timeout / 1000
-        while not self.evaluate(f"document.querySelector({json.dumps(selector)}) !== null"):
-            assert time.monotonic() < until, f"{selector} did not appear within {timeout / 1000:.0f} s"
-            self.wait_for_timeout(200)
 
     def wait_for_timeout(self, ms: float) -> None:
         time.sleep(ms / 1000)

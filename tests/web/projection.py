@@ -6,10 +6,11 @@ than they were made. Every frame carries its number, so a test knows which beat 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,12 +27,22 @@ PROMISED_S = 30  # of the film, within which an even one must give a steady numb
 PATIENCE_S = 240  # for a film to run evenly at all
 STALL_S = 0.3  # without a frame: whatever takes long meanwhile is not the page's doing
 
-# Notes number and time of every shown frame, with what the page shows beside it.
+# For a test that removes these features from the page, before it does so.
+KEEP_FEATURES = """window.kept = {
+  OffscreenCanvas, VideoFrame, request: HTMLVideoElement.prototype.requestVideoFrameCallback,
+};"""
+
+# Notes number and time of every shown frame, with what the page shows beside it. The video may be in a shadow
+# root, as that of <phase-pulse>.
 WATCH = """() => {
+  const { OffscreenCanvas, VideoFrame } = window.kept ?? window;
   const [base, block, column, digits, width, height] = %s;
   const canvas = new OffscreenCanvas(digits * column, height);
   const context = canvas.getContext("2d", { willReadFrequently: true });
-  const video = document.querySelector("#video");
+  const roots = [document, ...[...document.querySelectorAll("*")].map((one) => one.shadowRoot)];
+  const find = (selector) => roots.map((root) => root?.querySelector(selector)).find(Boolean);
+  const video = find("video"), number = find("#bpm, output");
+  const request = window.kept?.request ?? video.requestVideoFrameCallback;
   window.seen = [];
   const digit = (data, place) => {
     const middle = place * column + (column >> 1);
@@ -40,20 +51,20 @@ WATCH = """() => {
   };
   const exact = navigator.userAgent.includes("Chrome"); // Firefox has frame timestamps in whole seconds
   const look = (_now, { mediaTime }) => {
-    video.requestVideoFrameCallback(look);
+    request.call(video, look);
     let frame;
     try { frame = new VideoFrame(video); } catch { return; }
     context.drawImage(frame, 0, 0, width, height);
     const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
-    let number = 0;
-    for (let place = digits - 1; place >= 0; place--) number = number * base + digit(data, place);
-    const shown = parseFloat(document.querySelector("#bpm").textContent);
+    let index = 0;
+    for (let place = digits - 1; place >= 0; place--) index = index * base + digit(data, place);
+    const shown = parseFloat(number.textContent);
     const tS = exact ? frame.timestamp / 1e6 : mediaTime;
-    window.seen.push([tS, performance.now() / 1000, number, shown || 0]);
+    window.seen.push([tS, performance.now() / 1000, index, shown || 0]);
     frame.close();
     if (window.seen.length > 4000) window.seen.shift();
   };
-  video.requestVideoFrameCallback(look);
+  request.call(video, look);
 }""" % [BASE, BLOCK_PX, COLUMN_PX, DIGITS, WIDTH, HEIGHT]
 
 
@@ -81,7 +92,22 @@ def page_fps(page: Any) -> float:
     return float(page.get_attribute("#facts", "data-fps") or 0)
 
 
-def pace(page: Any, truth_bpm: float, frame_count: int, faces: int) -> Pace | None:
+def steady_bpm(page: Any) -> float | None:
+    """The number that the page shows as steady."""
+    state, bpm = page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
+    return float(bpm) if state == "steady" else None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How to read a page, and how exact its number must be."""
+
+    bpm: Callable[[Any], float | None] = steady_bpm  # the number that is judged
+    fps: Callable[[Any], float] = page_fps
+    within_bpm: float = 2.0
+
+
+def pace(page: Any, truth_bpm: float, frame_count: int, faces: int, shown: Shown = Shown()) -> Pace | None:
     """How the film ran during the last window, None before that is full; its first frames show a face."""
     seen = np.array(page.evaluate("() => window.seen ?? []")).reshape(-1, 4)
     if len(seen) < 2 or seen[-1, 0] - seen[0, 0] < WINDOW_S:
@@ -90,16 +116,18 @@ def pace(page: Any, truth_bpm: float, frame_count: int, faces: int) -> Pace | No
     t_s, first = np.unique(seen[:, 0], return_index=True)  # a late callback sees a frame twice
     number = seen[first, 2]
     if (number >= faces).any():
-        return Pace(t_s[0], t_s[-1], 0.0, np.inf, page_fps(page))  # nobody's heart
+        return Pace(t_s[0], t_s[-1], 0.0, np.inf, shown.fps(page))  # nobody's heart
     steps = np.diff(number) % frame_count  # the film is a loop
     beats = np.concatenate([[0.0], np.cumsum(steps)]) / FPS * truth_bpm / 60
     wobble = float(np.abs(beats - np.polyval(np.polyfit(t_s, beats, 1), t_s)).max())
-    shown, _, _ = to_uniform(t_s, np.sin(2 * np.pi * beats), FPS)
+    wave, _, _ = to_uniform(t_s, np.sin(2 * np.pi * beats), FPS)
     got_fps = (len(t_s) - 1) / (t_s[-1] - t_s[0])
-    return Pace(t_s[0], t_s[-1], spectral_bpm(shown, FPS), wobble, min(got_fps + 0.1, page_fps(page)))
+    return Pace(t_s[0], t_s[-1], spectral_bpm(wave, FPS), wobble, min(got_fps + 0.1, shown.fps(page)))
 
 
-def read(page: Any, truth_bpm: float, frame_count: int, faces: int | None = None) -> float:
+def read(
+    page: Any, truth_bpm: float, frame_count: int, faces: int | None = None, shown: Shown = Shown()
+) -> float:
     """The page's steady number: it must be the heart's within 2 bpm, and there within 30 s of an even film.
 
     While the film stumbles nothing is asked of the page, and the waiting goes on. Seconds are those of the
@@ -109,11 +137,11 @@ def read(page: Any, truth_bpm: float, frame_count: int, faces: int | None = None
     ran: Pace | None = None
     even_since_s: float | None = None
     while time.monotonic() < until:
-        ran = pace(page, truth_bpm, frame_count, faces or frame_count)
-        mood, bpm = page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
-        if ran is not None and ran.clear and mood == "steady":
-            assert abs(float(bpm) - ran.bpm) <= 2, f"{bpm} bpm for {ran}"
-            return float(bpm)
+        ran = pace(page, truth_bpm, frame_count, faces or frame_count, shown)
+        bpm = shown.bpm(page)
+        if ran is not None and ran.clear and bpm is not None:
+            assert abs(bpm - ran.bpm) <= shown.within_bpm, f"{bpm:g} bpm for {ran}"
+            return bpm
         if ran is None or not ran.even:
             even_since_s = None
         else:
@@ -136,8 +164,22 @@ def wait(page: Any, ready: Callable[[], bool], what: str, patience_s: float = PA
         page.wait_for_timeout(200)
 
 
-def clearing_s(page: Any, first_empty: int) -> float | None:
-    """Seconds from the first frame without a face to the number's end, of the last time without a stall."""
+Value = TypeVar("Value")
+
+
+def expect(page: Any, look: Callable[[], Value], wanted: Value, what: str = "") -> None:
+    """Look again and again until `wanted` is seen; fail with what is seen instead."""
+    until = time.monotonic() + PATIENCE_S
+    while (seen := look()) != wanted and time.monotonic() < until:
+        page.wait_for_timeout(50)
+    assert seen == wanted, what
+
+
+def clearing_s(page: Any, first_empty: int) -> float:
+    """Seconds from the first frame without a face to the number's end, of the last time without a stall.
+
+    Infinite before that happened.
+    """
     seen = np.array(page.evaluate("() => window.seen")).reshape(-1, 4)
     gone = seen[:, 2] >= first_empty
     for start in np.flatnonzero(gone[1:] & ~gone[:-1] & (seen[:-1, 3] > 0))[::-1] + 1:
@@ -147,4 +189,4 @@ def clearing_s(page: Any, first_empty: int) -> float | None:
         shown_s = seen[start - 1 : start + cleared[0] + 1, 1]
         if np.diff(shown_s).max() <= STALL_S:
             return float(shown_s[-1] - shown_s[1])
-    return None
+    return math.inf

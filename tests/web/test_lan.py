@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from phase_rppg.cli import run
 from phase_rppg.errors import MissingPackageError, UsageError
 from phase_rppg.web import LanAccess, PageServer, assets, lan, open_lan, qr_code
-from phase_rppg.web.server import HEADERS
+from phase_rppg.web.server import HEADERS, REQUEST_S
 
 ADDRESS = "127.0.0.1"  # stands for an address in a local network
 
@@ -28,8 +29,14 @@ def access() -> LanAccess:
 
 @pytest.fixture
 def server(access: LanAccess, tmp_path: Path) -> Iterator[PageServer]:
-    (tmp_path / "index.html").write_text("<!doctype html><title>page</title>")
-    with PageServer(assets.catalogue(tmp_path), port=0, lan=access, request_s=3) as running:
+    with serving(access, tmp_path) as running:
+        yield running
+
+
+@contextmanager
+def serving(access: LanAccess, folder: Path, request_s: float = REQUEST_S) -> Iterator[PageServer]:
+    (folder / "index.html").write_text("<!doctype html><title>page</title>")
+    with PageServer(assets.catalogue(folder), port=0, lan=access, request_s=request_s) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield running
@@ -42,7 +49,7 @@ def ask(
 ) -> tuple[http.client.HTTPResponse, bytes]:
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection(ADDRESS, server.server_port, timeout=5, context=unverified)
+    connection = http.client.HTTPSConnection(ADDRESS, server.server_port, timeout=60, context=unverified)
     connection.putrequest("GET", path, skip_host=True)
     connection.putheader("Host", host or f"{ADDRESS}:{server.server_port}")
     if cookie is not None:
@@ -87,7 +94,7 @@ def test_a_foreign_host_is_refused_even_with_the_token(server: PageServer, acces
 def test_a_connection_without_tls_is_closed_and_the_server_goes_on(
     server: PageServer, access: LanAccess
 ) -> None:
-    with socket.create_connection((ADDRESS, server.server_port), timeout=5) as plain:
+    with socket.create_connection((ADDRESS, server.server_port), timeout=60) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         answer = b""
         try:
@@ -99,8 +106,11 @@ def test_a_connection_without_tls_is_closed_and_the_server_goes_on(
     assert ask(server, f"/?token={access.token}")[0].status == 303
 
 
-def test_a_client_that_says_nothing_is_cut_off(server: PageServer) -> None:
-    with socket.create_connection((ADDRESS, server.server_port), timeout=10) as silent:
+def test_a_client_that_says_nothing_is_cut_off(access: LanAccess, tmp_path: Path) -> None:
+    with (
+        serving(access, tmp_path, request_s=1) as server,
+        socket.create_connection((ADDRESS, server.server_port), timeout=60) as silent,
+    ):
         assert silent.recv(1) == b""
 
 

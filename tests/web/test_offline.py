@@ -58,7 +58,7 @@ def test_the_page_works_without_its_server_and_offers_a_new_version(serve: Serve
         changed = re.sub(rb'VERSION = "\w+"', b'VERSION = "new"', old.read())
         server.assets = {**files, "sw.js": replace(old, content=changed)}
         page.goto(server.url)
-        page.wait_for_selector("#update:not([hidden])", timeout=30_000)
+        page.wait_for_selector("#update:not([hidden])")
         with page.expect_navigation():
             page.click("#reload")
         page.wait_for_selector(READY, state="attached")

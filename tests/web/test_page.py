@@ -16,7 +16,7 @@ from phase_rppg.web import Asset, PageServer
 
 from .conftest import missing
 from .filming import empty, film, write_y4m
-from .projection import FAIR_FPS, WATCH, clearing_s, page_fps, read, wait
+from .projection import FAIR_FPS, PATIENCE_S, WATCH, clearing_s, expect, page_fps, read, wait
 
 SHOTS = "PHASE_SCREENSHOTS"  # a folder: pictures of every state are kept there
 DESKTOP = {"width": 1280, "height": 900}
@@ -29,7 +29,7 @@ def shoot(page: Any, name: str, size: dict[str, int] | None = None) -> None:
     if folder := os.environ.get(SHOTS):
         before = page.viewport_size
         page.set_viewport_size(size or before)
-        page.wait_for_timeout(500 if size else 0)
+        page.wait_for_timeout(500)
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
         page.set_viewport_size(before)
 
@@ -76,14 +76,12 @@ def test_a_face_is_read_and_when_it_goes_the_number_goes(
         page.click("#start")
         page.evaluate(WATCH)
         read(page, truth_bpm, len(reel), faces)
-        assert page.evaluate(MARKS)[1] > 0
-        assert page.evaluate(WAVE_MARKS) > 0
+        wait(page, lambda: page.evaluate(MARKS)[1] > 0, "a peak in the spectrum")
+        wait(page, lambda: page.evaluate(WAVE_MARKS) > 0, "a waveform of a reading")
         shoot(page, "steady-desktop-dark", DESKTOP)
-        wait(page, lambda: clearing_s(page, faces) is not None, "a face that leaves")
+        # The film is a loop: a computer that is busy gets another chance.
+        wait(page, lambda: clearing_s(page, faces) <= 2, "a number that is gone 2 s after its face")
         shoot(page, "gone", DESKTOP)
-        took_s = clearing_s(page, faces)
-        assert took_s is not None
-        assert took_s <= 2
         for _ in range(8):  # windows that end later still hold a part of the face
             mood, marks = page.evaluate(MARKS)
             assert mood != "searching" or marks == 0
@@ -107,7 +105,6 @@ def test_a_fast_heart_is_read(serve: Serve, browse: Browse, tmp_path: Path) -> N
         for scheme, where, size in (("dark", "phone", PHONE), ("light", "desktop", DESKTOP)):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size(size)
-            page.wait_for_timeout(500)
             shoot(page, f"steady-{where}-{scheme}")
         page.keyboard.press("s")
         page.wait_for_selector("#summary:not([hidden])")
@@ -132,8 +129,8 @@ def test_a_photo_gets_no_number_for_want_of_a_pulse(serve: Serve, browse: Browse
     with browse(write_y4m(tmp_path / "photo.y4m", frames), viewport=SMALL) as page:
         page.goto(server.url)
         page.click("#start")
-        page.wait_for_selector("#reading[data-state=none]", timeout=120_000)
-        fair_s, until = 0.0, time.monotonic() + 120
+        page.wait_for_selector("#reading[data-state=none]")
+        fair_s, until = 0.0, time.monotonic() + PATIENCE_S
         while fair_s < 6:
             assert time.monotonic() < until, "this computer is too busy to show the photo at full frame rate"
             assert page.text_content("#bpm") == "––"
@@ -155,16 +152,17 @@ def test_another_camera_can_be_chosen_and_a_silent_one_shows_no_number(serve: Se
     with browse(cameras=2) as page:
 
         def says(words: str) -> None:
-            wait(page, lambda: words in page.inner_text("main"), f"“{words}”", patience_s=60)
+            wait(page, lambda: words in page.inner_text("main"), f"“{words}”")
 
         def uses(camera: str) -> None:
-            wait(page, lambda: page.evaluate(USED_CAMERA) == camera, "the chosen camera", patience_s=60)
-            wait(page, lambda: page_fps(page) > 0, "a picture", patience_s=60)
+            expect(page, lambda: page.evaluate(USED_CAMERA), camera)
+            wait(page, lambda: page_fps(page) > 0, "a picture")
 
         page.goto(server.url)
         assert not page.is_visible("#camera")  # nobody has allowed a camera yet
         page.click("#start")
         says("No face in view")
+        expect(page, lambda: page.locator("#camera option").count(), 2)
         first, second = page.eval_on_selector_all("#camera option", "all => all.map((one) => one.value)")
         assert page.input_value("#camera") == first
         uses(first)
@@ -182,7 +180,7 @@ def test_another_camera_can_be_chosen_and_a_silent_one_shows_no_number(serve: Se
             "document.querySelector('#video').srcObject.getVideoTracks()[0].dispatchEvent(new Event('ended'))"
         )
         says("unplugged")
-        assert page.inner_text("#start") == "Measure again"
+        expect(page, lambda: page.inner_text("#start"), "Measure again")
         assert_kept_to_itself(page, server)
 
 
@@ -263,7 +261,7 @@ def test_a_missing_file_is_named(serve: Serve, browse: Browse) -> None:
 
 
 # Sends something to another place, in every way a page has, and gathers what the policy says to it.
-ESCAPE = """async () => {
+ESCAPE = """async (wanted) => {
   const blocked = [];
   document.addEventListener("securitypolicyviolation", (event) => blocked.push(event.effectiveDirective));
   const elsewhere = "https://elsewhere.example/";
@@ -276,7 +274,7 @@ ESCAPE = """async () => {
   const form = Object.assign(document.createElement("form"), { action: elsewhere, method: "post" });
   document.body.append(form);
   form.submit();
-  for (let i = 0; i < 100 && !blocked.includes("form-action"); i++)
+  for (let i = 0; i < 600 && !wanted.every((one) => blocked.includes(one)); i++)
     await new Promise((done) => setTimeout(done, 100));
   return [...new Set(blocked)].sort();
 }"""
@@ -285,8 +283,8 @@ ESCAPE = """async () => {
 def test_the_policy_forbids_every_way_out(serve: Serve, browse: Browse) -> None:
     with browse() as page:
         page.goto(serve().url)
-        blocked = page.evaluate(ESCAPE)
-        assert {"connect-src", "form-action", "frame-src", "img-src", "script-src-elem"} <= set(blocked)
+        wanted = ["connect-src", "form-action", "frame-src", "img-src", "script-src-elem"]
+        assert set(wanted) <= set(page.evaluate(ESCAPE, wanted))
 
 
 def test_the_keyboard_reaches_everything_in_the_order_of_the_page(serve: Serve, browse: Browse) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from phase_rppg.web import PageServer
 
 from .acting import appeared, face, minutes, say, scripted, window
+from .projection import expect, wait
 from .test_page import SHOTS, assert_accessible
 
 Serve = Callable[..., PageServer]
@@ -36,13 +38,13 @@ MEDIA = {
     "still": {"color_scheme": "light", "reduced_motion": "reduce", "forced_colors": "none"},
 }
 EARLY = {"bpm": 70.2, "low": 67, "high": 73, "pOk": 0.95, "startS": 0, "endS": 6}
-# Pixels that the page is wider than its window, and where the number ends.
+# Width of the window, pixels that the page is wider, and where the number ends.
 LAYOUT = """() => {
   const names = ["#bpm", "#about", ".summary .big b", ".summary .none"];
   const numbers = names.map((one) => document.querySelector(one));
   const shown = numbers.find((one) => one && one.getClientRects().length > 0);
   const bottom = shown ? Math.round(shown.getBoundingClientRect().bottom) : null;
-  return [document.documentElement.scrollWidth - innerWidth, bottom, scrollY];
+  return [innerWidth, document.documentElement.scrollWidth - innerWidth, bottom, scrollY];
 }"""
 
 
@@ -62,23 +64,36 @@ def crowd(page: Any) -> None:
     say(page, people, [appeared(1), *ours, *theirs], wave=72)
 
 
-# The states of a measurement, in an order in which one page can show them.
-STATES: dict[str, Callable[[Any], None]] = {
-    "searching": lambda page: say(page, []),
-    "measuring": lit,
-    "dark": lambda page: say(page, [face(sample={"luma": 15, "facePx": 45, "x": 0.1})]),
-    "provisional": lambda page: say(page, [face(provisional=EARLY)]),
-    "probable": probable,
-    "refused": lambda page: say(page, [face()], [window(13, "LIGHT_FLICKER", p_ok=0.1)], wave=0),
-    "settling": lambda page: say(page, [face()], [window(14, 81.0)], wave=81),
-    "steady": lambda page: say(page, [face()], minutes(3)),
-    "people": crowd,
-    "one-of-three": lambda page: say(page, [face()], [], visible=3),
+# The states of a measurement, in an order in which one page can show them, and how each is recognised.
+STATES: dict[str, tuple[Callable[[Any], None], str]] = {
+    "searching": (lambda page: say(page, []), "#reading[data-state=searching]"),
+    "measuring": (lit, "#reading[data-state=measuring]"),
+    "dark": (
+        lambda page: say(page, [face(sample={"luma": 15, "facePx": 45, "x": 0.1})]),
+        "#coach-light[data-level=bad]",
+    ),
+    "provisional": (lambda page: say(page, [face(provisional=EARLY)]), "#about:has-text('about 70')"),
+    "probable": (probable, "#about:has-text('about 104?')"),
+    "refused": (
+        lambda page: say(page, [face()], [window(13, "LIGHT_FLICKER", p_ok=0.1)], wave=0),
+        "#reading[data-reason=LIGHT_FLICKER]",
+    ),
+    "settling": (lambda page: say(page, [face()], [window(14, 81.0)], wave=81), "#bpm:has-text('81')"),
+    "steady": (lambda page: say(page, [face()], minutes(3)), "#reading[data-state=steady]"),
+    "people": (crowd, "#people button:nth-child(2):has-text('64')"),
+    "one-of-three": (lambda page: say(page, [face()], [], visible=3), "#people:has-text('3 people')"),
 }
+
+
+def show(page: Any, state: str) -> None:
+    act, sign = STATES[state]
+    act(page)
+    page.wait_for_selector(sign)
 
 
 def shoot(page: Any, name: str) -> None:
     if folder := os.environ.get(SHOTS):
+        page.wait_for_timeout(250)
         page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
@@ -86,22 +101,26 @@ def check_layout(page: Any, state: str, *, thorough: bool = True) -> None:
     """Nothing hangs over and the number is in view, in every window size."""
     for size, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(250 if os.environ.get(SHOTS) else 60)
-        over, bottom, scrolled = page.evaluate(LAYOUT)
-        assert over <= 0, f"{state} at {size}: {over} px too wide"
-        if thorough:
-            assert bottom is not None, f"{state} at {size}: no number"
-            assert bottom <= height, f"{state} at {size}: the number ends at {bottom} px"
-            assert scrolled == 0
+        expect(page, partial(layout_problem, page, width, height, thorough), None, f"{state} at {size}")
         shoot(page, f"{state}-{size}")
     page.set_viewport_size({"width": 1366, "height": 768})
+
+
+def layout_problem(page: Any, width: int, height: int, thorough: bool) -> str | None:
+    shown_width, over, bottom, scrolled = page.evaluate(LAYOUT)
+    if shown_width != width:
+        return f"the window has another width: {shown_width} px"
+    if over > 0:
+        return f"{over} px too wide"
+    if thorough and (bottom is None or bottom > height):
+        return f"the number ends at {bottom} px"
+    return f"scrolled by {scrolled} px" if thorough and scrolled else None
 
 
 def check_media(page: Any, state: str) -> None:
     """Axe finds nothing in light and dark; pictures of all media are kept."""
     for name, media in MEDIA.items():
         page.emulate_media(**media)
-        page.wait_for_timeout(250 if os.environ.get(SHOTS) else 30)
         if name != "still":
             assert_accessible(page)
         shoot(page, f"{state}-{name}")
@@ -132,8 +151,8 @@ def test_every_state_fits_every_window_and_is_accessible(stage: Any) -> None:
     check_media(stage, "settings")
     stage.click("#settings-button")
     start(stage)
-    for state, act in STATES.items():
-        act(stage)
+    for state in STATES:
+        show(stage, state)
         check_layout(stage, state)
         if state in ("dark", "provisional", "probable", "steady", "people"):
             check_media(stage, state)
@@ -159,15 +178,15 @@ def number(page: Any) -> tuple[str, str, str]:
 
 def test_an_estimate_is_never_shown_as_a_reading(stage: Any) -> None:
     start(stage)
-    lit(stage)
+    show(stage, "measuring")
     assert number(stage) == ("measuring", "––", "")
-    STATES["provisional"](stage)
+    show(stage, "provisional")
     assert number(stage) == ("still measuring", "", "about 70")
     assert "not counted" in stage.inner_text("#interval")
-    probable(stage)
+    show(stage, "probable")
     assert number(stage) == ("not sure", "", "about 104?")
     assert "62 % likely" in stage.inner_text("#interval")
-    STATES["settling"](stage)
+    show(stage, "settling")
     assert number(stage) == ("settling", "81", "")
     stage.click("#start")
     stage.wait_for_selector("#summary:not([hidden])")
@@ -180,34 +199,34 @@ def test_an_estimate_is_never_shown_as_a_reading(stage: Any) -> None:
 
 def test_the_picture_is_judged_at_once(stage: Any) -> None:
     start(stage)
-    lit(stage)
+    show(stage, "measuring")
     levels = "() => [...document.querySelectorAll('#coach li')].map((one) => one.dataset.level)"
-    assert stage.evaluate(levels)[:3] == ["good", "good", "good"]
-    STATES["dark"](stage)
-    assert stage.evaluate(levels)[:2] == ["bad", "fair"]
-    assert "light" in stage.inner_text("#guidance")
+    expect(stage, lambda: stage.evaluate(levels)[:3], ["good", "good", "good"])
+    show(stage, "dark")
+    expect(stage, lambda: stage.evaluate(levels)[:2], ["bad", "fair"])
+    wait(stage, lambda: "light" in stage.inner_text("#guidance"), "advice about the light")
 
 
 def test_one_of_several_people_can_be_enlarged(stage: Any) -> None:
     start(stage)
-    lit(stage)
-    crowd(stage)
+    show(stage, "measuring")
+    show(stage, "people")
+    people = stage.locator("#people button")
+    expect(stage, people.all_inner_texts, ["Person 1 72", "Person 2 64"])
     assert stage.inner_text("#who") == "Person 1"
-    assert stage.locator("#people button").all_inner_texts() == ["Person 1 72", "Person 2 64"]
     stage.click("#people button:nth-child(2)")
-    say(stage)
-    assert (stage.inner_text("#who"), stage.inner_text("#bpm")) == ("Person 2", "64")
-    assert stage.get_attribute("#people button:nth-child(2)", "aria-pressed") == "true"
-    STATES["one-of-three"](stage)
+    expect(stage, lambda: (stage.inner_text("#who"), stage.inner_text("#bpm")), ("Person 2", "64"))
+    expect(stage, lambda: people.nth(1).get_attribute("aria-pressed"), "true")
+    show(stage, "one-of-three")
     assert "3 people are in view" in stage.inner_text("#people")
 
 
 def test_a_result_can_be_saved_shared_and_kept(stage: Any) -> None:
     stage.click("#settings-button")
     stage.check("#keep-history")
-    assert "No measurement" in stage.inner_text("#history")
+    stage.wait_for_selector("#history:has-text('No measurement')")
     start(stage)
-    lit(stage)
+    show(stage, "measuring")
     say(stage, [face()], minutes(2))
     stage.click("#start")
     stage.wait_for_selector("#summary:not([hidden])")
@@ -239,6 +258,7 @@ def test_a_result_can_be_saved_shared_and_kept(stage: Any) -> None:
     assert entry["numbers"]["medianBpm"] == pytest.approx(72, abs=1)
     stage.click("#history-delete")
     stage.click("#history-no")
+    stage.wait_for_selector("#history-delete")
     assert stage.locator("#history tbody tr").count() == 1
     stage.click("#history-delete")
     stage.click("#history-yes")
@@ -248,7 +268,7 @@ def test_a_result_can_be_saved_shared_and_kept(stage: Any) -> None:
 
 def test_nothing_is_stored_unless_it_is_wanted(stage: Any) -> None:
     start(stage)
-    lit(stage)
+    show(stage, "measuring")
     say(stage, [face()], minutes(1))
     stage.click("#start")
     stage.wait_for_selector("#summary:not([hidden])")

@@ -69,7 +69,7 @@ def test_the_first_load_is_light(serve: Serve, browse: Callable[..., Any]) -> No
     server = serve()
     with browse() as page:
         page.goto(server.url)
-        page.wait_for_selector("#network:not(:empty)", state="attached", timeout=60_000)
+        page.wait_for_selector("#network:not(:empty)", state="attached")
         addresses = {url.removeprefix(server.url) for url in page.requests}
     assert any(address.endswith(".wasm") for address in addresses)  # requests of the worker are counted
     # Firefox sends this coding on a connection without TLS; brotli is smaller.
