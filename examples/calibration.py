@@ -1,4 +1,4 @@
-"""Calibration: stated probabilities against outcomes, for a forecaster that is too sure of itself."""
+"""Calibration: stated probabilities against outcomes, for an overconfident forecaster."""
 
 import sys
 

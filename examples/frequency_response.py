@@ -1,4 +1,4 @@
-"""Frequency response: damping makes the oscillator a broad or a sharp filter."""
+"""Frequency response: strong damping gives a broad filter, weak damping a sharp one."""
 
 import sys
 
