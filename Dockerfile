@@ -6,10 +6,12 @@
 
 FROM node:22-slim AS source
 WORKDIR /source/web
-COPY web/ ./
+COPY LICENSE ../
+COPY conformance/constants.json ../conformance/
 COPY src/ ../src/
+COPY web/ ./
 RUN npm ci --ignore-scripts --no-audit --no-fund && npm run build
-COPY pyproject.toml hatch_build.py README.md LICENSE ../
+COPY pyproject.toml hatch_build.py README.md ../
 
 FROM python:3.12-slim
 ARG EXTRAS=serve,parquet,objects

@@ -251,6 +251,30 @@ def test_the_container_runs_without_privileges_and_copies_what_exists() -> None:
     assert set(extras) <= set(project["optional-dependencies"])
 
 
+def test_the_container_has_what_the_build_of_the_page_reads() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    before_build = dockerfile[: dockerfile.index("npm run build")]
+    copied = {
+        source.rstrip("/")
+        for line in re.findall(r"^COPY (.*) \S+$", before_build, re.M)
+        for source in line.split()
+    }
+    sent = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line[:1] == "!"
+    }
+    scripts = (ROOT / "web" / "phase-rppg" / "scripts").glob("*.mjs")
+    read = {
+        path for file in scripts for path in re.findall(r'"\.\./\.\./\.\./([^"]+)"', file.read_text("utf-8"))
+    }
+    assert len(read) > 2
+    for path in read:
+        places = {path, *map(str, Path(path).parents)}
+        assert places & copied, path
+        assert places & sent, path
+
+
 def test_the_public_workflow_covers_every_supported_version_and_system() -> None:
     text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -260,6 +284,31 @@ def test_the_public_workflow_covers_every_supported_version_and_system() -> None
     assert {"ubuntu-latest", "macos-latest", "windows-latest"} <= set(re.findall(r"\w+-latest", text))
     for path in re.findall(r"\b(?:scripts|requirements|tests)/[\w.-]+", text):
         assert (ROOT / path).exists(), path
+    jobs = re.split(r"^  (?=\w+:$)", text[text.index("jobs:") :], flags=re.MULTILINE)[1:]
+    assert len(jobs) == 4
+    for job in jobs:  # each of them builds the package, which contains the page
+        assert "actions/setup-node@" in job, job.partition(":")[0]
+
+
+def test_files_of_a_checkout_have_the_same_bytes_on_every_system() -> None:
+    """Checksums and golden files compare bytes; git on Windows would otherwise write CRLF."""
+    assert "* text=auto eol=lf" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    sources = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "src").rglob("*.json"),
+        *(ROOT / "conformance").rglob("*"),
+    ]
+    assert [file for file in sources if file.is_file() and b"\r\n" in file.read_bytes()] == []
+
+
+def test_every_script_is_linted() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"][
+        "extend-include"
+    ]
+    scripts = {
+        f"scripts/{file.name}" for file in (ROOT / "scripts").iterdir() if file.is_file() and not file.suffix
+    }
+    assert set(listed) == scripts
 
 
 def test_scripts_need_no_shell() -> None:

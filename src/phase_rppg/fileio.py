@@ -40,7 +40,8 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TOML_KEY = r"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _TOML_DOTTED = re.compile(rf"{_TOML_KEY}(?:[ \t]*\.[ \t]*{_TOML_KEY})*")
 _TEMPORARY = re.compile(r"\.phase-([0-9a-f]{8})-(\d+)-")
-_FOREIGN_S = 600.0  # age at which an unfinished file of another machine counts as abandoned
+_FOREIGN_S = 600.0  # age at which an unfinished file counts as abandoned if its writer cannot be looked up
+_SEES_WRITERS = os.name == "posix"  # on Windows, `os.kill` would end the writer instead of looking it up
 _MAX_NAME_BYTES = 40  # of the target's name inside the temporary name
 _checked_folders: set[Path] = set()  # where this process has already looked for abandoned files
 
@@ -99,7 +100,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _remove_if_abandoned(path: Path, machine: str, process: int) -> None:
-    if machine == _machine():
+    if machine == _machine() and _SEES_WRITERS:
         if _is_alive(process):
             return
     elif time.time() - _newest_s(path) < _FOREIGN_S:
@@ -120,8 +121,6 @@ def _machine() -> str:
 
 
 def _is_alive(process: int) -> bool:
-    if os.name != "posix":
-        return True  # `os.kill` would end the process there
     try:
         os.kill(process, 0)
     except ProcessLookupError:

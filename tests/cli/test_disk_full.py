@@ -188,6 +188,21 @@ def test_the_rest_of_another_machine_is_removed_after_a_while(tmp_path: Path) ->
     assert not left.exists()
 
 
+def test_without_a_way_to_see_the_writer_the_age_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows cannot look a process up without ending it."""
+    monkeypatch.setattr(fileio, "_SEES_WRITERS", False)
+    monkeypatch.setattr(os, "kill", None)
+    left = tmp_path / f"{fileio.temporary_prefix('x')}abcdefgh"
+    left.touch()
+    fileio.remove_abandoned(tmp_path)
+    assert left.exists()
+    os.utime(left, (time.time() - 3600,) * 2)
+    fileio.remove_abandoned(tmp_path)
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("name", ["é" * 100, "a" * 200])
 def test_a_long_name_leaves_room_for_the_temporary_part(name: str, tmp_path: Path) -> None:
     fileio.write_text(tmp_path / f"{name}.txt", "text")

@@ -41,7 +41,7 @@ def open_inputs(
         _refuse_network(name, allow_network)
     objects, empty = _find_objects([name for name in names if _is_object(name)], pattern)
     names = [name for name in names if not _is_object(name)]
-    with tempfile.TemporaryDirectory(prefix="phase-") as folder:
+    with tempfile.TemporaryDirectory(prefix="phase-", ignore_cleanup_errors=True) as folder:
         copies = {
             name: _spool(name, Path(folder) / f"input-{number}")
             for number, name in enumerate(dict.fromkeys(names))

@@ -82,7 +82,7 @@ def fetched(video: VideoInput) -> Iterator[VideoInput]:
         yield video
         return
     system, path = open_system(video.address)
-    with tempfile.TemporaryDirectory(prefix="phase-") as folder:
+    with tempfile.TemporaryDirectory(prefix="phase-", ignore_cleanup_errors=True) as folder:
         target = Path(folder) / ("video" + Path(path).suffix)
         ask(video.address, lambda: _copy(system, path, target))
         yield replace(video, path=target)

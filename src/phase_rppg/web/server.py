@@ -12,6 +12,7 @@ from __future__ import annotations
 import http
 import http.cookies
 import io
+import os
 import socket
 import socketserver
 import threading
@@ -56,6 +57,7 @@ class PageServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    allow_reuse_address = os.name == "posix"  # Windows would let another program take the same port
     request_queue_size = MAX_CONNECTIONS
 
     def __init__(

@@ -208,7 +208,7 @@ class Service:
             raise Refused(503, "too many requests at once; try again later", {"Retry-After": "2"})
         self._present += 1
         try:
-            with tempfile.TemporaryDirectory(prefix="phase-serve-") as folder:
+            with tempfile.TemporaryDirectory(prefix="phase-serve-", ignore_cleanup_errors=True) as folder:
                 path = Path(folder) / "video"
                 await self._receive(request, path)
                 return await self._run(path, options, full)
