@@ -28,7 +28,7 @@ import numpy as np
 import phase_rppg
 from phase_rppg import registry
 from phase_rppg.datasets import base, folder, reference_rate
-from phase_rppg.evaluate import protocol
+from phase_rppg.evaluate import session_evaluation
 from phase_rppg.face.detector import Detector
 from phase_rppg.fileio import dump_json, read_json, write_json
 from phase_rppg.measurement.measure import MeasureOptions, run
@@ -118,7 +118,7 @@ def evaluate_session(recording: Recording, name: str) -> dict[str, Any]:
     """Return |error| in bpm of every window by both conventions, and of the shown windows."""
     source = base.CompleteVideo(recording.video, recording.name)
     result = run(source, MeasureOptions(name, WINDOW_S, STEP_S))
-    rows = protocol.compare_with_reference(recording, result, WINDOW_S, STEP_S).rows
+    rows = session_evaluation.compare_with_reference(recording, result, WINDOW_S, STEP_S).rows
     wave = result.faces[0].wave if result.faces else None
     return {
         "windows": len(rows),

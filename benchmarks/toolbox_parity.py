@@ -30,7 +30,7 @@ import numpy as np
 import toolbox_reference as reference
 from phase_rppg.datasets import base, cache
 from phase_rppg.datasets.prepare import prepare_one
-from phase_rppg.evaluate import engine, metrics
+from phase_rppg.evaluate import clip_evaluation, metrics
 from phase_rppg.evaluate.conventions import TOOLBOX
 from phase_rppg.evaluate.predictors import MethodPredictor, shrink
 from phase_rppg.face import haar_cascade
@@ -142,7 +142,7 @@ def both_sides(one: base.Found, cache_root: Path, network: Any) -> dict[str, tup
     """Return (this package, reference) by method for one recording."""
     from phase_rppg.train.predict import NetworkPredictor
 
-    outcome = prepare_one("ubfc_rppg", one, str(cache_root), engine.preparation(TOOLBOX, SIDE))
+    outcome = prepare_one("ubfc_rppg", one, str(cache_root), clip_evaluation.preparation(TOOLBOX, SIDE))
     assert outcome.path is not None
     entry = cache.open_entry(outcome.path, verify=False)
     clip = (entry.pixels, entry.wave, entry.valid, entry.fps)
@@ -154,14 +154,14 @@ def both_sides(one: base.Found, cache_root: Path, network: Any) -> dict[str, tup
     colours = images.mean((1, 2))
     found = {}
     for name in VARIANTS:
-        ours = engine.evaluate_clip(clip, MethodPredictor(name), TOOLBOX, 10.0).whole
+        ours = clip_evaluation.evaluate_clip(clip, MethodPredictor(name), TOOLBOX, 10.0).whole
         theirs = reference.judge(reference.METHODS[name](colours, FPS), label, FPS)
         found[name] = (row(ours), theirs)
         same = reference.METHODS[name](np.asarray(entry.pixels).mean((1, 2)), FPS)
         found[f"{name}{SAME}"] = (row(ours), reference.judge(same, label, FPS))
     if network is None:
         return found
-    wave = engine.evaluate_clip(clip, NetworkPredictor(network), TOOLBOX, 10.0).whole
+    wave = clip_evaluation.evaluate_clip(clip, NetworkPredictor(network), TOOLBOX, 10.0).whole
     slope = predicted_slope(
         network.network.network, reference.diff_normalised(shrink(entry.pixels, SIDE).astype(float))
     )

@@ -33,7 +33,7 @@ from phase_rppg.datasets import base
 from phase_rppg.datasets.face_crops import static_box
 from phase_rppg.datasets.prepare import stretched
 from phase_rppg.datasets.ubfc_rppg import read_reference
-from phase_rppg.evaluate import convention_protocol, engine
+from phase_rppg.evaluate import clip_evaluation, convention_evaluation
 from phase_rppg.evaluate.conventions import TOOLBOX
 from phase_rppg.face import haar_cascade
 from phase_rppg.face.crop import AreaCrop, Box, to_bytes
@@ -98,8 +98,8 @@ def both_programs(one: base.Found, judged: dict[str, Colours]) -> dict[str, Any]
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, theirs in judged.items():
-            task = convention_protocol.Task("ubfc_rppg", name, TOOLBOX.name, 10.0, folder, None)
-            ours = convention_protocol.evaluate_recording(one, task).whole
+            task = convention_evaluation.Task("ubfc_rppg", name, TOOLBOX.name, 10.0, folder, None)
+            ours = convention_evaluation.evaluate_recording(one, task).whole
             found[name] = {
                 "phase": [getattr(ours, key) for key in QUANTITIES],
                 "rPPG-Toolbox": [float(number) for number in theirs],
@@ -194,7 +194,9 @@ def rate_bpm(name: str, colours: Colours, label: Colours) -> float:
     wave = extract(name, RgbTrace(colours, FPS, 0.0, np.ones(len(colours), bool)))
     count = int(np.flatnonzero(wave.valid)[-1]) + 1  # CHROM has no value after its last window
     values = Waveform(wave.values[:count], FPS, 0.0, wave.valid[:count])
-    found = engine.compare(values, Waveform(label, FPS, 0.0, np.ones(len(label), bool)), False, TOOLBOX)
+    found = clip_evaluation.compare(
+        values, Waveform(label, FPS, 0.0, np.ones(len(label), bool)), False, TOOLBOX
+    )
     assert found is not None
     return found.bpm
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from phase_rppg import infer
 from phase_rppg.cli import run as phase
-from phase_rppg.evaluate import evaluation_files
+from phase_rppg.evaluate import session_evaluation_files
 from phase_rppg.synth.writers import mark
 
 from . import fake_layouts
@@ -77,7 +77,7 @@ def test_what_the_generator_made_is_called_fake_everywhere(
     shutil.copytree(root, copy)
     mark(copy, "phase synth")
     drawn: list[Figure] = []
-    monkeypatch.setattr(evaluation_files, "save_figure", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr(session_evaluation_files, "save_figure", lambda figure, path: drawn.append(figure))
     assert (
         phase(["evaluate", "folder", str(copy), "--model", "pos", "--workers", "0", "--out", str(out)]) == 0
     )

@@ -164,7 +164,7 @@ def test_one_synthetic_subject_makes_a_data_set_synthetic(fakes: Path, tmp_path:
 def test_evaluate_and_reproduce_give_the_same_numbers(
     network: str, fakes: Path, out: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One engine: the checkpoint of a cell, evaluated on its own, has the numbers of the cell."""
+    """One comparison: the checkpoint of a cell, evaluated on its own, has the numbers of the cell."""
     assert reproduce("table1", fakes, out, "--model", network, "--convention", "toolbox") == 0
     document = json.loads((out / "table1" / "table1.json").read_text(encoding="utf-8"))
     (cell,) = [cell for cell in document["cells"] if cell["column"] == "pure"]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from ..datasets.base import Found
     from ..errors import RecordingError
-    from ..evaluate.convention_protocol import ConventionEvaluation
+    from ..evaluate.convention_evaluation import ConventionEvaluation
     from ..evaluate.metrics import Summary
     from ..evaluate.predictors import Loader
-    from ..evaluate.protocol import Evaluation, Scores
+    from ..evaluate.session_evaluation import Evaluation, Scores
     from ..session.pulse_model import PulseModel
 
 NAME = "evaluate"
@@ -88,8 +88,8 @@ def command(
     """
     from ..datasets import base
     from ..errors import ArgumentError, require
-    from ..evaluate import convention_protocol, protocol
-    from ..evaluate.convention_protocol import Task
+    from ..evaluate import convention_evaluation, session_evaluation
+    from ..evaluate.convention_evaluation import Task
 
     require("scipy", *(["matplotlib"] if out is not None else []))
     if prepared is not None and convention is None:
@@ -101,13 +101,13 @@ def command(
         loader = _predictor_loader(model, device, precision)
         task = Task(name, model, convention, window, None if prepared is None else str(prepared), loader)
         with _progress(len(found), quiet) as on_done:
-            compared = convention_protocol.evaluate(found, task, workers=workers, on_done=on_done)
+            compared = convention_evaluation.evaluate(found, task, workers=workers, on_done=on_done)
         if not compared.results:
             raise base.no_usable_recording(where, compared.problems)
         _write_convention(compared, csv, out, as_json)
         return
     with _progress(len(found), quiet) as on_done:
-        evaluation = protocol.evaluate(
+        evaluation = session_evaluation.evaluate(
             name,
             found,
             model,
@@ -137,14 +137,14 @@ def _recordings(
     """
     from ..datasets import base, splits
     from ..errors import ArgumentError, InputError
-    from ..evaluate import leaks, protocol
+    from ..evaluate import leaks, session_evaluation
 
     video, reference = single
     if (dataset is None) == (not video):
         given = "both" if video else "neither"
         raise ArgumentError("DATASET ROOT, --video", given, "a data set or single videos")
     if dataset is None:
-        return "folder", protocol.pair_videos(video or [], reference or [])
+        return "folder", session_evaluation.pair_videos(video or [], reference or [])
     if root is None:
         raise ArgumentError("ROOT", "nothing", f"the folder of the data set: phase evaluate {dataset} ROOT")
     found = base.find(dataset, root, allow_outside=allow_outside)
@@ -175,17 +175,17 @@ def _write_session(
     as_json: bool,
 ) -> None:
     """Write and print the results of complete sessions."""
-    from ..evaluate import evaluation_files, protocol, run_report
+    from ..evaluate import run_report, session_evaluation, session_evaluation_files
     from ..fileio import dump_json, write_json, write_text
 
-    document = protocol.as_json(evaluation, ungated=ungated)
+    document = session_evaluation.as_json(evaluation, ungated=ungated)
     if csv is not None:
-        evaluation_files.write_csv(csv, evaluation, ungated=ungated)
+        session_evaluation_files.write_csv(csv, evaluation, ungated=ungated)
     if out is not None:
-        record = evaluation_files.session_record(evaluation, found, command_line.given())
+        record = session_evaluation_files.session_record(evaluation, found, command_line.given())
         write_json(out / "evaluation.json", document | {"run": record.facts()})
-        evaluation_files.write_csv(out / "windows.csv", evaluation, ungated=True)
-        evaluation_files.write_plots(out, evaluation)
+        session_evaluation_files.write_csv(out / "windows.csv", evaluation, ungated=True)
+        session_evaluation_files.write_plots(out, evaluation)
         write_text(out / "REPORT.md", run_report.markdown(record))
     if as_json:
         typer.echo(dump_json(document))
@@ -197,17 +197,17 @@ def _write_convention(
     evaluation: ConventionEvaluation, csv: Path | None, out: Path | None, as_json: bool
 ) -> None:
     """Write and print the results in a convention."""
-    from ..evaluate import convention_files, convention_protocol, run_report
+    from ..evaluate import convention_evaluation, convention_evaluation_files, run_report
     from ..fileio import dump_json, write_json, write_text
 
-    record = convention_files.record(evaluation, command_line.given())
-    document = convention_protocol.as_json(evaluation, record.facts())
+    record = convention_evaluation_files.record(evaluation, command_line.given())
+    document = convention_evaluation.as_json(evaluation, record.facts())
     if csv is not None:
-        write_text(csv, convention_files.table_csv(evaluation))
+        write_text(csv, convention_evaluation_files.table_csv(evaluation))
     if out is not None:
         write_json(out / "evaluation.json", document)
-        write_text(out / "recordings.csv", convention_files.table_csv(evaluation))
-        convention_files.write_plots(out, evaluation)
+        write_text(out / "recordings.csv", convention_evaluation_files.table_csv(evaluation))
+        convention_evaluation_files.write_plots(out, evaluation)
         write_text(out / "REPORT.md", run_report.markdown(record))
     if as_json:
         typer.echo(dump_json(document))
@@ -245,7 +245,7 @@ def _checkpoint_loader(
 
 
 def _predictor_loader(model: str, device: str, precision: str) -> Loader | None:
-    """Return the function that opens a checkpoint for the evaluation engine, or None."""
+    """Return the function that opens a checkpoint as a predictor, or None."""
     if _checkpoint_loader(model, device, precision) is None:
         return None
     from ..train.compute import Compute
@@ -272,7 +272,13 @@ def _table(evaluation: Evaluation) -> Table:
     from rich import box
     from rich.table import Table
 
-    from ..evaluate.protocol import by_condition, mae_interval, mean_of_recordings, score, whole_recordings
+    from ..evaluate.session_evaluation import (
+        by_condition,
+        mae_interval,
+        mean_of_recordings,
+        score,
+        whole_recordings,
+    )
 
     title = f"{escaped(evaluation.model)} on {evaluation.dataset}, windows of {evaluation.window_s:g} s"
     caption = "left: all rates; right: rates that pass the gate; errors in bpm"
@@ -307,7 +313,7 @@ def _convention_table(evaluation: ConventionEvaluation) -> Table:
     from rich import box
     from rich.table import Table
 
-    from ..evaluate.convention_protocol import by_condition, mae_interval, summaries
+    from ..evaluate.convention_evaluation import by_condition, mae_interval, summaries
 
     caption = escaped(evaluation.convention.describe())
     interval = mae_interval(evaluation)

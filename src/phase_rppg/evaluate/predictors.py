@@ -1,4 +1,4 @@
-"""Classical methods and streaming networks as predictors of the evaluation engine.
+"""Classical methods and streaming networks as predictors for `evaluate_clip`.
 
 `train.predict.NetworkPredictor` is the predictor of a checkpoint.
 """
@@ -18,8 +18,8 @@ from ..infer import onnx
 from ..methods import toolbox_variants
 from ..session.pulse_model import PulseModel
 from ..types import ByteArray, Clip, FloatArray, RgbTrace, Waveform
+from .clip_evaluation import Prediction, Predictor
 from .conventions import Convention
-from .engine import Prediction, Predictor
 
 TOOLBOX_PX = 72  # crop of classical methods in rPPG-Toolbox
 TRACE_PX = 48  # image size for classical methods; the mean colour does not need more pixels

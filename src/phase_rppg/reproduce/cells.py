@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..datasets.splits import WHOLE, by_ratio
 from ..errors import InputError, RecipeError, WeightsError
 from ..evaluate import conventions
+from ..evaluate.clip_evaluation import Predictor, crop_px, evaluate_clip
 from ..evaluate.conventions import Convention
-from ..evaluate.engine import Predictor, crop_px, evaluate_clip
 from ..evaluate.leaks import refuse_tested_subjects, subject_key
 from ..evaluate.predictors import MethodPredictor
 from ..fileio import write_json

@@ -15,7 +15,7 @@ from .. import registry
 from ..datasets import base, cache, splits
 from ..datasets.prepare import prepare
 from ..errors import InputError, RecordingError, UnknownNameError
-from ..evaluate import engine, synthetic_stamp
+from ..evaluate import clip_evaluation, synthetic_stamp
 from ..evaluate.conventions import OURS, Convention
 from ..evaluate.leaks import subject_key
 from ..synth.clips import ClipJob, Clips, write_clips
@@ -217,7 +217,7 @@ def open_dataset(
         name,
         root,
         cache_root,
-        engine.preparation(convention, budget.size),
+        clip_evaluation.preparation(convention, budget.size),
         workers=workers,
         on_done=lambda d: log_problem(d.problem),
     )

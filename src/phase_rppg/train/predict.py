@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..evaluate import predictors
+from ..evaluate.clip_evaluation import Prediction
 from ..evaluate.conventions import Convention
-from ..evaluate.engine import Prediction
 from ..nn import preprocessing
 from ..nn.output import IntegratedNetwork
 from ..types import ByteArray, FloatArray
@@ -100,7 +100,7 @@ def predict_wave(model: TrainedNetwork, pixels: ByteArray) -> FloatArray:
 
 
 class NetworkPredictor:
-    """The network of a checkpoint as a predictor of the evaluation engine."""
+    """The network of a checkpoint as a predictor for `evaluate_clip`."""
 
     def __init__(self, model: TrainedNetwork) -> None:
         self.model, self.size = model, model.size
@@ -153,7 +153,7 @@ def video_statistics(pixels: ByteArray) -> preprocessing.VideoStatistics:
 
 
 def predictor(path: str, compute: Compute | None = None) -> NetworkPredictor:
-    """Load the network of a checkpoint for the evaluation engine; worker processes call this."""
+    """Load the network of a checkpoint for `evaluate_clip`; worker processes call this."""
     torch.set_num_threads(1)
     return NetworkPredictor(load(path, compute))
 

@@ -1,4 +1,4 @@
-"""Windowed evaluation: measure each recording and compare each window with the reference.
+"""Evaluate complete sessions: measure each recording and compare each window with the reference.
 
 The reference rate of a window comes from the contact PPG in the same window by the same estimator. Each
 window has its rate and whether the gate shows it. One pass therefore gives the errors with and without the

@@ -1,4 +1,4 @@
-"""The evaluation engine: windows, lead-in, joining of clips, slopes and static crops."""
+"""The comparison of one recording: windows, lead-in, joining of clips, slopes and static crops."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from phase_rppg.datasets import face_crops
 from phase_rppg.datasets.prepare import Settings, stretched
 from phase_rppg.errors import ArgumentError, InputError, RecordingError
-from phase_rppg.evaluate import conventions, engine, predictors
+from phase_rppg.evaluate import clip_evaluation, conventions, predictors
+from phase_rppg.evaluate.clip_evaluation import Prediction
 from phase_rppg.evaluate.conventions import OURS, RELEASE, TOOLBOX, Convention
-from phase_rppg.evaluate.engine import Prediction
 from phase_rppg.types import Frame
 
 FPS = 30.0
@@ -37,7 +37,7 @@ def sine(hz: float, frames: int, phase: float = 0.0) -> np.ndarray:
 def evaluated(predictor: Fixed, reference: np.ndarray, rules: Convention, window_s: float = 10.0) -> Any:
     pixels = np.zeros((len(reference), 2, 2, 3), np.uint8)
     clip = (pixels, reference, np.ones(len(reference), bool), FPS)
-    return engine.evaluate_clip(clip, predictor, rules, window_s)
+    return clip_evaluation.evaluate_clip(clip, predictor, rules, window_s)
 
 
 @pytest.mark.parametrize(
@@ -207,16 +207,16 @@ def test_the_face_of_the_first_frame_is_that_of_the_haar_cascade(monkeypatch: py
 def test_a_static_crop_has_the_size_of_the_models_input() -> None:
     """rPPG-Toolbox reduces a frame once; a size in between would round the pixels twice."""
     method, stream = predictors.MethodPredictor("pos"), predictors.StreamPredictor(Counter())
-    assert [engine.crop_px(TOOLBOX, one) for one in (method, stream)] == [72, Counter.size]
-    assert [engine.crop_px(OURS, one) for one in (method, stream)] == [128, 128]
-    assert engine.crop_px(OURS, method, 36) == 36
-    assert engine.preparation(TOOLBOX, 72).size == 72
+    assert [clip_evaluation.crop_px(TOOLBOX, one) for one in (method, stream)] == [72, Counter.size]
+    assert [clip_evaluation.crop_px(OURS, one) for one in (method, stream)] == [128, 128]
+    assert clip_evaluation.crop_px(OURS, method, 36) == 36
+    assert clip_evaluation.preparation(TOOLBOX, 72).size == 72
 
 
 def test_new_settings_keep_the_keys_of_old_entries() -> None:
     assert Settings().key_facts() == {"size": 128, "fps": 30.0, "min_coverage": 0.5}
-    assert engine.preparation(TOOLBOX).key_facts()["crop"] == "haar"
-    assert engine.preparation(TOOLBOX) == engine.preparation(RELEASE)
+    assert clip_evaluation.preparation(TOOLBOX).key_facts()["crop"] == "haar"
+    assert clip_evaluation.preparation(TOOLBOX) == clip_evaluation.preparation(RELEASE)
     for wrong in ({"crop": "none"}, {"labels": "time"}):
         with pytest.raises(ArgumentError):
             Settings(**wrong)  # type: ignore[arg-type]

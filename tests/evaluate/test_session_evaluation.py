@@ -12,7 +12,7 @@ from rich.console import Console
 
 from phase_rppg.cli.evaluate import _table
 from phase_rppg.errors import ArgumentError, RecordingError
-from phase_rppg.evaluate import protocol
+from phase_rppg.evaluate import session_evaluation
 from phase_rppg.fileio import dump_json
 from phase_rppg.session.results import FaceResult, Result, WindowResult
 from phase_rppg.signal.rate import Peak
@@ -49,8 +49,8 @@ def result(*faces: list[WindowResult], seconds: float = 30.0) -> Result:
 
 def test_errors_and_coverage_equal_the_constructed_ones() -> None:
     windows = [window(i, 72.0 if i % 2 else 82.0, shown=bool(i % 2)) for i in range(21)]
-    compared = protocol.compare_with_reference(recording(), result(windows), 10.0, 1.0)
-    scores = protocol.score(compared.rows)
+    compared = session_evaluation.compare_with_reference(recording(), result(windows), 10.0, 1.0)
+    scores = session_evaluation.score(compared.rows)
     assert (scores.windows, scores.found, scores.shown) == (21, 21, 10)
     assert scores.coverage == pytest.approx(10 / 21)
     assert scores.ungated is not None
@@ -61,18 +61,22 @@ def test_errors_and_coverage_equal_the_constructed_ones() -> None:
 
 
 def test_a_window_without_a_face_reduces_the_coverage_only() -> None:
-    compared = protocol.compare_with_reference(recording(), result([window(3, 72.0, shown=True)]), 10.0, 1.0)
-    scores = protocol.score(compared.rows)
+    compared = session_evaluation.compare_with_reference(
+        recording(), result([window(3, 72.0, shown=True)]), 10.0, 1.0
+    )
+    scores = session_evaluation.score(compared.rows)
     assert (scores.windows, scores.found, scores.shown) == (21, 1, 1)
     assert compared.rows[0].reason == "NO_FACE"
-    nobody = protocol.score(protocol.compare_with_reference(recording(), result(), 10.0, 1.0).rows)
+    nobody = session_evaluation.score(
+        session_evaluation.compare_with_reference(recording(), result(), 10.0, 1.0).rows
+    )
     assert (nobody.windows, nobody.ungated, nobody.gated) == (21, None, None)
 
 
 def test_the_larger_of_two_faces_is_evaluated() -> None:
     large = [window(0, 72.0, shown=True)]
     small = [window(0, 120.0, shown=True, face_px=30.0), window(1, 72.0, shown=True, face_px=30.0)]
-    rows = protocol.compare_with_reference(recording(), result(small, large), 10.0, 1.0).rows
+    rows = session_evaluation.compare_with_reference(recording(), result(small, large), 10.0, 1.0).rows
     assert rows[0].bpm == 72.0
     assert rows[1].bpm == 72.0
 
@@ -81,14 +85,14 @@ def test_windows_without_a_reference_do_not_count() -> None:
     valid = T_S < 12
     broken = Waveform(REFERENCE.values, 60.0, 0.0, valid)
     windows = [window(i, 72.0, shown=True) for i in range(21)]
-    rows = protocol.compare_with_reference(recording(broken), result(windows), 10.0, 1.0).rows
+    rows = session_evaluation.compare_with_reference(recording(broken), result(windows), 10.0, 1.0).rows
     assert len(rows) < 6
     with pytest.raises(RecordingError, match="no window of 40 s"):
-        protocol.compare_with_reference(recording(), result(windows), 40.0, 1.0)
+        session_evaluation.compare_with_reference(recording(), result(windows), 40.0, 1.0)
 
 
 def test_the_whole_waveform_is_compared() -> None:
-    whole = protocol.compare_with_reference(
+    whole = session_evaluation.compare_with_reference(
         recording(), result([window(0, 72.0, shown=True)]), 10.0, 1.0
     ).whole
     assert whole is not None
@@ -96,18 +100,18 @@ def test_the_whole_waveform_is_compared() -> None:
     assert whole.macc > 0.95
 
 
-def evaluation() -> protocol.Evaluation:
+def evaluation() -> session_evaluation.Evaluation:
     windows = [window(i, 75.0, shown=i < 5) for i in range(21)]
-    one = protocol.compare_with_reference(recording(), result(windows), 10.0, 1.0)
+    one = session_evaluation.compare_with_reference(recording(), result(windows), 10.0, 1.0)
     problem = RecordingError("bert", "the video is missing")
-    return protocol.Evaluation("folder", "pos", 10.0, 1.0, (one,), (problem,))
+    return session_evaluation.Evaluation("folder", "pos", 10.0, 1.0, (one,), (problem,))
 
 
 def test_refused_rates_are_null_in_the_document() -> None:
-    gated = protocol.as_json(evaluation())
+    gated = session_evaluation.as_json(evaluation())
     rows = gated["recordings"][0]["windows"]
     assert [row["bpm"] for row in rows[:6]] == [75.0] * 5 + [None]
-    every = protocol.as_json(evaluation(), ungated=True)["recordings"][0]["windows"]
+    every = session_evaluation.as_json(evaluation(), ungated=True)["recordings"][0]["windows"]
     assert all(row["bpm"] == 75.0 for row in every)
     assert gated["excluded"] == [{"name": "bert", "problem": "the video is missing"}]
     assert gated["conditions"]["light"]["day"]["count"] == 21
@@ -115,8 +119,8 @@ def test_refused_rates_are_null_in_the_document() -> None:
     dump_json(gated)
 
 
-def person(name: str, light: str, bpm: float) -> protocol.RecordingResult:
-    made = protocol.compare_with_reference(
+def person(name: str, light: str, bpm: float) -> session_evaluation.RecordingResult:
+    made = session_evaluation.compare_with_reference(
         recording(), result([window(i, bpm, shown=bool(i % 2)) for i in range(21)]), 10.0, 1.0
     )
     return replace(made, name=name, subject=name, conditions={"light": light})
@@ -124,19 +128,19 @@ def person(name: str, light: str, bpm: float) -> protocol.RecordingResult:
 
 def test_the_interval_over_subjects_lies_between_the_best_and_the_worst() -> None:
     people = (person("a", "day", 72.0), person("b", "lamp", 76.0), person("c", "lamp", 80.0))
-    whole = protocol.Evaluation("folder", "pos", 10.0, 1.0, people, ())
+    whole = session_evaluation.Evaluation("folder", "pos", 10.0, 1.0, people, ())
     for shown in (False, True):
-        found = protocol.mae_interval(whole, shown=shown)
+        found = session_evaluation.mae_interval(whole, shown=shown)
         assert found is not None
         assert -0.05 <= found.low < 4 < found.high <= 8.05
-    assert protocol.mae_interval(replace(whole, results=people[:1]), shown=False) is None
-    assert protocol.as_json(whole)["mae_interval"]["gated"]["high"] <= 8.05
+    assert session_evaluation.mae_interval(replace(whole, results=people[:1]), shown=False) is None
+    assert session_evaluation.as_json(whole)["mae_interval"]["gated"]["high"] <= 8.05
 
 
 def test_the_table_has_a_row_for_each_condition() -> None:
     people = (person("a", "day", 72.0), person("b", "lamp", 76.0))
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(_table(protocol.Evaluation("folder", "pos", 10.0, 1.0, people, ())))
+    console.print(_table(session_evaluation.Evaluation("folder", "pos", 10.0, 1.0, people, ())))
     lines = console.export_text().splitlines()
     day, lamp = (next(line for line in lines if f"light: {light}" in line) for light in ("day", "lamp"))
     assert "0.0" in day
@@ -146,13 +150,18 @@ def test_the_table_has_a_row_for_each_condition() -> None:
 
 def test_single_videos_share_a_reference_or_have_one_each() -> None:
     videos = [Path("a.mp4"), Path("b.mp4")]
-    assert [f.reference for f in protocol.pair_videos(videos, [Path("r.json")])] == [Path("r.json")] * 2
-    assert [f.name for f in protocol.pair_videos(videos, [Path("a.csv"), Path("b.csv")])] == ["a", "b"]
+    assert [f.reference for f in session_evaluation.pair_videos(videos, [Path("r.json")])] == [
+        Path("r.json")
+    ] * 2
+    assert [f.name for f in session_evaluation.pair_videos(videos, [Path("a.csv"), Path("b.csv")])] == [
+        "a",
+        "b",
+    ]
     with pytest.raises(ArgumentError):
-        protocol.pair_videos(videos, [])
+        session_evaluation.pair_videos(videos, [])
 
 
 @pytest.mark.parametrize(("window_s", "step_s"), [(1.0, 1.0), (10.0, 0.0), (10.0, 11.0), (float("nan"), 1.0)])
 def test_invalid_windows_are_refused(window_s: float, step_s: float) -> None:
     with pytest.raises(ArgumentError):
-        protocol.evaluate("folder", [], "pos", window_s=window_s, step_s=step_s)
+        session_evaluation.evaluate("folder", [], "pos", window_s=window_s, step_s=step_s)

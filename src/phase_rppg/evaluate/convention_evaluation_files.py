@@ -11,7 +11,7 @@ import numpy as np
 from ..report.figure_file import save_figure
 from ..text import csv_cell
 from . import metrics, plots, synthetic_stamp
-from .convention_protocol import ConventionEvaluation, mae_interval, summaries
+from .convention_evaluation import ConventionEvaluation, mae_interval, summaries
 from .run_report import RunRecord, model_digest
 
 CSV_COLUMNS = (

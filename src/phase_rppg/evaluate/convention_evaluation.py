@@ -1,7 +1,7 @@
 """Evaluate a model on a data set in a named convention, recording by recording.
 
-`phase evaluate --convention NAME` calls this; `phase reproduce` calls the same engine for its cells. The gate
-takes no part: every recording gets a rate.
+`phase evaluate --convention NAME` calls this. `phase reproduce` calls the same `evaluate_clip` for its cells.
+The gate takes no part: every recording gets a rate.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..datasets import base, cache
 from ..datasets.prepare import prepare_one
 from ..errors import RecordingError
 from ..workers import Job
-from . import conventions, engine, metrics, predictors, synthetic_stamp
+from . import clip_evaluation, conventions, metrics, predictors, synthetic_stamp
 from .conventions import Convention
-from .protocol import run_recordings, summary_json
+from .session_evaluation import run_recordings, summary_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,13 @@ def evaluate_recording(found: base.Found, task: Task) -> RecordingComparison:
     predictor = predictors.load(task.model, task.loader)
     with tempfile.TemporaryDirectory(prefix="phase-evaluate-") as temporary:
         folder = task.prepared or temporary
-        settings = engine.preparation(convention, engine.crop_px(convention, predictor))
+        settings = clip_evaluation.preparation(convention, clip_evaluation.crop_px(convention, predictor))
         outcome = prepare_one(task.dataset, found, folder, settings)
         if outcome.path is None:
             raise outcome.problem or RecordingError(found.name, "cannot be prepared")
         entry = cache.open_entry(outcome.path, verify=False)
         clip = (entry.pixels, entry.wave, entry.valid, entry.fps)
-        result = engine.evaluate_clip(clip, predictor, convention, task.window_s)
+        result = clip_evaluation.evaluate_clip(clip, predictor, convention, task.window_s)
     if result.whole is None:
         raise RecordingError(found.name, "the reference has no heart rate")
     return RecordingComparison(
@@ -163,7 +163,7 @@ def as_json(evaluation: ConventionEvaluation, run: Mapping[str, Any] | None = No
                 "subject": one.subject,
                 "conditions": one.conditions,
                 "key": one.key,
-                **engine.comparisons_json(one.whole, one.windows, convention),
+                **clip_evaluation.comparisons_json(one.whole, one.windows, convention),
             }
             for one in evaluation.results
         ],

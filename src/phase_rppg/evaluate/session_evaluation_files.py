@@ -15,8 +15,8 @@ from ..fileio import write_text
 from ..report.figure_file import save_figure
 from ..text import csv_cell
 from . import metrics, plots, selective, synthetic_stamp
-from .protocol import Evaluation, score
 from .run_report import RunRecord, model_digest
+from .session_evaluation import Evaluation, score
 
 CSV_COLUMNS = (
     "recording", "subject", "start_s", "end_s", "truth_bpm", "bpm", "p_ok", "shown", "reason", "stamp",

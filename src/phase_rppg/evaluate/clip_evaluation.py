@@ -1,8 +1,9 @@
-"""The evaluation engine of `phase evaluate --convention` and `phase reproduce`.
+"""Compare a model with the reference on one prepared recording, by the rules of a convention.
 
 A recording is prepared as its convention states, a predictor turns the crops into a waveform, and the
-waveform is compared with the reference over the whole recording and in windows. Both commands call
-`evaluate_clip`, so the same model, recording and convention give the same numbers.
+waveform is compared with the reference over the whole recording and in windows. `phase reproduce` and
+`phase evaluate --convention` both call `evaluate_clip`, so the same model, recording and convention give the
+same numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Prediction:
 
 
 class Predictor(Protocol):
-    """A model as the engine calls it."""
+    """A model as `evaluate_clip` calls it."""
 
     @property
     def size(self) -> int:
