@@ -33,7 +33,7 @@ _STEP = """
 import json, sys, time
 import numpy as np
 from phase_rppg.infer import onnx
-from phase_rppg.nn import build, counting
+from phase_rppg.nn import build, complexity
 network, rng = onnx.load(sys.argv[1]), np.random.default_rng(0)
 crops = rng.integers(0, 256, (300, network.size, network.size, 3), dtype=np.uint8)
 matrix = rng.standard_normal((1024, 1024)).astype(np.float32)
@@ -48,7 +48,7 @@ steps(30)
 found = {f"step of {chunk}": 1000 * min(cpu_s(lambda: steps(chunk)) for _ in range(3)) / len(crops)
          for chunk in (1, 6, 30)}
 product_s = min(cpu_s(lambda: matrix @ matrix) for _ in range(10))
-macs = counting.step_macs(build(sys.argv[1], size=network.size), network.size)
+macs = complexity.step_macs(build(sys.argv[1], size=network.size), network.size)
 found["roofline GFLOP/s"] = 2 * 1024**3 / product_s / 1e9
 found["MACs"] = macs
 found["share of the roofline"] = 100 * 2 * macs / (found["step of 30"] / 1000) / (2 * 1024**3 / product_s)

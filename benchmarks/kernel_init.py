@@ -34,8 +34,8 @@ from matplotlib.figure import Figure
 from phase_rppg import fileio
 from phase_rppg.nn import build
 from phase_rppg.nn.phasenet.impulse_response import response, still_face_features
+from phase_rppg.nn.phasenet.initial_kernels import start_from_oscillators
 from phase_rppg.nn.phasenet.model import PhaseNet
-from phase_rppg.nn.phasenet.oscillators import start_from_oscillators
 from phase_rppg.physics.kernel import components
 from phase_rppg.report.figure_file import save_figure
 from phase_rppg.synth import ClipJob, write_clips

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import PhaseError, PhaseWarning
     from .measurement.measure import measure
-    from .measurement.streaming import Session
+    from .measurement.public_session import Session
     from .measurement.trace import measure_trace
     from .session.config import SessionConfig
     from .session.results import FaceEvent, FacePosition, FaceResult, Result, WavePiece, WindowResult
@@ -55,7 +55,7 @@ __all__ = [
 _MODULES = {
     "measure": "measurement.measure",
     "measure_trace": "measurement.trace",
-    "Session": "measurement.streaming",
+    "Session": "measurement.public_session",
     "SessionConfig": "session.config",
     "Result": "session.results",
     "FaceResult": "session.results",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from phase_rppg import nn, registry
 from phase_rppg.errors import ArgumentError
-from phase_rppg.nn import counting, preprocessing
+from phase_rppg.nn import complexity, preprocessing
 from phase_rppg.nn.baselines import bigsmall, can, factorizephys, me_rppg, rhythmformer
 from phase_rppg.nn.baselines.scan import selective_scan
 from phase_rppg.nn.baselines.tdc import TemporalDifferenceConv
@@ -24,7 +24,7 @@ few = settings(max_examples=12, deadline=None)
 @pytest.mark.parametrize("name", BASELINES)
 def test_parameters_are_those_of_the_release(name: str) -> None:
     module = registry.load("nn", name)
-    assert counting.parameters(module.build()) == module.REFERENCE_PARAMETERS
+    assert complexity.parameters(module.build()) == module.REFERENCE_PARAMETERS
 
 
 def test_targets_are_those_of_the_published_settings() -> None:
@@ -52,15 +52,15 @@ EFFICIENCY = {
 def test_size_and_work_agree_with_the_efficiency_table(name: str) -> None:
     millions, billions, off_millions, off_billions = EFFICIENCY[name]
     network = nn.build(name, size=128)
-    assert counting.parameters(network) / 1e6 == pytest.approx(millions, rel=off_millions)
-    assert counting.clip_macs(network, frames=32, size=128) * 4 / 1e9 == pytest.approx(
+    assert complexity.parameters(network) / 1e6 == pytest.approx(millions, rel=off_millions)
+    assert complexity.clip_macs(network, frames=32, size=128) * 4 / 1e9 == pytest.approx(
         billions, rel=off_billions
     )
 
 
 @pytest.mark.parametrize(("size", "parameters"), [(36, 532_899), (72, 2_228_643), (128, 7_504_291)])
 def test_the_dense_layer_of_deepphys_grows_with_the_picture(size: int, parameters: int) -> None:
-    assert counting.parameters(nn.build("deepphys", size=size)) == parameters
+    assert complexity.parameters(nn.build("deepphys", size=size)) == parameters
 
 
 # --- what happens to the pixels ---

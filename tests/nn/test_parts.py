@@ -18,8 +18,8 @@ from phase_rppg.nn.phasenet.asf import (
 )
 from phase_rppg.nn.phasenet.front_end import LOG_CENTRE, LOG_FLOOR, LogFrontEnd, PixelFrontEnd
 from phase_rppg.nn.phasenet.gtcn import GatedTCN
+from phase_rppg.nn.phasenet.initial_kernels import powers, start_from_oscillators
 from phase_rppg.nn.phasenet.layers import CausalDepthwise
-from phase_rppg.nn.phasenet.oscillators import powers, start_from_oscillators
 from phase_rppg.nn.phasenet.zas import ZAS, swapped_by_index
 
 from .helpers import clip

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from phase_rppg import infer, nn
 from phase_rppg.errors import ArgumentError
-from phase_rppg.nn import counting
+from phase_rppg.nn import complexity
 from phase_rppg.nn.phasenet import oscillators
 from phase_rppg.nn.phasenet.gtcn import GatedTCN
 from phase_rppg.nn.phasenet.layers import CausalDepthwise, MeanPool, SqueezeExcite, tail
@@ -225,7 +225,7 @@ def test_an_overdamped_oscillator_is_bounded_by_critical_damping() -> None:
 def test_the_default_sizes_are_those_of_the_shipped_weights() -> None:
     manifest = infer.load().manifest
     network = nn.build(manifest.name)
-    assert manifest.parameters == counting.parameters(network)
+    assert manifest.parameters == complexity.parameters(network)
     assert isinstance(network, PhaseNet)
     assert (manifest.size, manifest.fps) == (network.size, network.config.fps)
     assert manifest.receptive_frames == network.receptive_frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from phase_rppg import nn
-from phase_rppg.nn import counting
+from phase_rppg.nn import complexity
 from phase_rppg.nn.phasenet import phasenet_release
 
 from .helpers import clip
@@ -13,9 +13,9 @@ from .helpers import clip
 
 def test_it_has_the_parameters_and_the_work_of_the_public_code() -> None:
     network = nn.build("phasenet-release")
-    assert counting.parameters(network) == phasenet_release.REFERENCE_PARAMETERS
-    assert round(counting.parameters(network) / 1e6, 2) == 0.81
-    assert round(counting.clip_macs(network, 128, 128) / 1e9, 1) == 27.2
+    assert complexity.parameters(network) == phasenet_release.REFERENCE_PARAMETERS
+    assert round(complexity.parameters(network) / 1e6, 2) == 0.81
+    assert round(complexity.clip_macs(network, 128, 128) / 1e9, 1) == 27.2
 
 
 def test_parameters_counted_by_hand() -> None:

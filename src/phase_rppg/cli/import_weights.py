@@ -51,7 +51,7 @@ def command(
     from .outputs import check_output
 
     try:
-        from ..nn import counting, published_weights
+        from ..nn import complexity, published_weights
         from ..train.checkpoint import describe, save_checkpoint
     except ModuleNotFoundError as error:
         raise UsageError(f"importing weights needs {error.name}: pip install 'phase-rppg[train]'") from error
@@ -72,7 +72,7 @@ def command(
     save_checkpoint(written, spec, converted, provenance=provenance)
     console = open_console()
     console.print(
-        f"{name}: {len(converted)} tensors, {counting.parameters(built):,} parameters → {escaped(written)}"
+        f"{name}: {len(converted)} tensors, {complexity.parameters(built):,} parameters → {escaped(written)}"
     )
     if spec.target == "difference":
         console.print("The network predicts differences of the waveform; loading it integrates them.")

@@ -72,10 +72,10 @@ def _rows() -> list[dict[str, Any]]:
     rows = []
     for name in nn.names():
         network = nn.build(name)
-        from ..nn import counting
+        from ..nn import complexity
 
         module = registry.load("nn", name)
-        per_clip = counting.clip_macs(network, module.FRAMES, module.SIZE)
+        per_clip = complexity.clip_macs(network, module.FRAMES, module.SIZE)
         streams = hasattr(network, "step")
         frames = getattr(network, "receptive_frames", None)
         rows.append(
@@ -83,7 +83,7 @@ def _rows() -> list[dict[str, Any]]:
                 "name": name,
                 "size": module.SIZE,
                 "frames": module.FRAMES,
-                "parameters": counting.parameters(network),
+                "parameters": complexity.parameters(network),
                 "macs_per_clip": per_clip,
                 "macs_forms": {COMPUTED: per_clip}
                 | (
@@ -91,7 +91,7 @@ def _rows() -> list[dict[str, Any]]:
                     if hasattr(network, "late_pooling_macs")
                     else {}
                 ),
-                "macs_per_frame": counting.step_macs(network, module.SIZE)
+                "macs_per_frame": complexity.step_macs(network, module.SIZE)
                 if streams
                 else per_clip / module.FRAMES,
                 "causal": module.CAUSAL,

@@ -176,21 +176,21 @@ def _cost_text(
     tflops: float,
 ) -> str:
     """Return the estimated cost of one table, or of all of them."""
-    from ..reproduce import domains, estimate
+    from ..reproduce import cost_estimate, domains
     from ..reproduce import training_settings as budgets
     from ..reproduce.plan import with_training
 
     search = domains.locate([str(Path(root).expanduser()) for root in data]) if data else None
-    sets = estimate.nominal_domains(search)
+    sets = cost_estimate.nominal_domains(search)
     if name is None:
-        return estimate.text(estimate.all_costs(sets), tflops, sets)
+        return cost_estimate.text(cost_estimate.all_costs(sets), tflops, sets)
     seeds, training, balance, budget = settings
     plan = _plan(name, models)
     _require_torch(plan)
     limits = budgets.get_budget(budget, worlds=plan.worlds)
-    where = estimate.world_domains(plan, limits) if plan.worlds else sets
-    cost = estimate.plan_cost(with_training(plan, training), limits, where, seeds, balance)
-    return estimate.text([cost], tflops, where)
+    where = cost_estimate.world_domains(plan, limits) if plan.worlds else sets
+    cost = cost_estimate.plan_cost(with_training(plan, training), limits, where, seeds, balance)
+    return cost_estimate.text([cost], tflops, where)
 
 
 def _convention(plan: Plan, name: str | None) -> Convention:

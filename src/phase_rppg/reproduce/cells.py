@@ -244,7 +244,7 @@ def network_predictor(checkpoint: Path, job: CellJob) -> Predictor:
 
 def count_network(name: str, frames: int, size: int) -> tuple[float, float]:
     """Return the parameters in millions and the multiply-accumulates in 10⁹ of a network for one clip."""
-    from ..nn import build, counting
+    from ..nn import build, complexity
 
     network = build(name, size=size)
-    return counting.parameters(network) / 1e6, counting.clip_macs(network, frames, size) / 1e9
+    return complexity.parameters(network) / 1e6, complexity.clip_macs(network, frames, size) / 1e9

@@ -2,8 +2,8 @@
 
 The values are in `constants.json`, which the browser package reads, too. Values that only one module uses are
 defined there: `train.losses.contrast.CONTRAST_PHYS_BAND_HZ` (band of that paper),
-`nn.phasenet.oscillators.INITIAL_HZ` (natural frequencies before training), and `max_gap_s` of a calibration
-file (longest gap in a window with a reading).
+`nn.phasenet.initial_kernels.INITIAL_HZ` (natural frequencies before training), and `max_gap_s` of a
+calibration file (longest gap in a window with a reading).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..evaluate.leaks import recorded_subjects
 from ..fileio import atomic_path, sha256
 from ..infer.manifest import INPUT, MASK, NEXT, WAVE, Manifest
 from ..infer.onnx import StepModel, load
-from ..nn.counting import parameters
+from ..nn.complexity import parameters
 from ..nn.phasenet.fold_batchnorm import fold
 from ..nn.phasenet.model import CITATION, PhaseNet
 from ..nn.phasenet.streaming import State

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .oscillators import INITIAL_HZ, powers
+from .initial_kernels import INITIAL_HZ, powers
 
 LIMIT_HZ = (0.2, 6.0)  # natural frequencies that training can reach
 LIMIT_DAMPING = (0.1, 12.0)  # α in 1/s

@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 from phase_rppg import nn
 from phase_rppg.cli import run as phase
 from phase_rppg.methods import toolbox_variants
-from phase_rppg.nn import counting
-from phase_rppg.reproduce import estimate, make_plan
+from phase_rppg.nn import complexity
+from phase_rppg.reproduce import cost_estimate, make_plan
 from phase_rppg.reproduce.plan import PAPER_OPTIONS
 from phase_rppg.reproduce.training_settings import get_budget
 
@@ -21,7 +21,9 @@ DOCS = Path(__file__).parents[2] / "docs" / "reproduce.md"
 
 
 def test_clips_follow_from_subjects_frames_and_epochs() -> None:
-    cost = estimate.plan_cost(make_plan("ablation-depth"), get_budget("paper"), estimate.nominal_domains())
+    cost = cost_estimate.plan_cost(
+        make_plan("ablation-depth"), get_budget("paper"), cost_estimate.nominal_domains()
+    )
     first = cost.trainings[0]
     # 72 % of 42 subjects train; every 128 of their 1,950 frames are a clip.
     assert first.clips_per_epoch == 30 * (1950 // 128)
@@ -35,13 +37,17 @@ def test_clips_follow_from_subjects_frames_and_epochs() -> None:
 
 
 def test_seeds_multiply_and_shared_trainings_count_once() -> None:
-    domains, budget = estimate.nominal_domains(), get_budget("paper")
-    one, two = (estimate.plan_cost(make_plan("ablation-lambda"), budget, domains, s) for s in ((0,), (0, 1)))
+    domains, budget = cost_estimate.nominal_domains(), get_budget("paper")
+    one, two = (
+        cost_estimate.plan_cost(make_plan("ablation-lambda"), budget, domains, s) for s in ((0,), (0, 1))
+    )
     assert two.hours() == pytest.approx(2 * one.hours())
     # The network of the paper is in every ablation; table 1 has trained it.
-    (paper,) = estimate.plan_cost(make_plan("table1", ["phasenet"]), budget, domains).trainings[:1]
+    (paper,) = cost_estimate.plan_cost(make_plan("table1", ["phasenet"]), budget, domains).trainings[:1]
     for name in ("ablation-lambda", "ablation-depth", "ablation-zas", "ablation-modules"):
-        assert paper.key in {c.key for c in estimate.plan_cost(make_plan(name), budget, domains).trainings}
+        assert paper.key in {
+            c.key for c in cost_estimate.plan_cost(make_plan(name), budget, domains).trainings
+        }
 
 
 def test_the_options_of_the_paper_are_the_defaults_of_the_network() -> None:
@@ -50,7 +56,7 @@ def test_the_options_of_the_paper_are_the_defaults_of_the_network() -> None:
 
 
 def test_memory_grows_with_the_batch_and_contains_the_weights() -> None:
-    one, four = (counting.training_bytes(nn.build("physnet", size=32), batch, 64, 32) for batch in (1, 4))
+    one, four = (complexity.training_bytes(nn.build("physnet", size=32), batch, 64, 32) for batch in (1, 4))
     weights = 4 * sum(p.numel() * 4 for p in nn.build("physnet", size=32).parameters())
     assert four - weights == pytest.approx(4 * (one - weights), rel=0.02)
 
@@ -64,8 +70,8 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_docs_show_the_plan_of_this_version() -> None:
     page = DOCS.read_text(encoding="utf-8")
-    costs = estimate.all_costs()
-    assert estimate.plan_table(costs) in page, "replace the table with that of phase reproduce --plan"
+    costs = cost_estimate.all_costs()
+    assert cost_estimate.plan_table(costs) in page, "replace the table with that of phase reproduce --plan"
 
 
 def test_the_parity_record_is_within_its_limits() -> None:

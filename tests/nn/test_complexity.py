@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from phase_rppg import nn
 from phase_rppg.cli import build
-from phase_rppg.nn import counting
+from phase_rppg.nn import complexity
 from phase_rppg.nn.phasenet import est, model
 from phase_rppg.reproduce import printed_numbers
 
@@ -35,8 +35,8 @@ BY_HAND = [
 def test_layers_counted_by_hand(
     layer: tnn.Module, shape: tuple[int, ...], parameters: int, macs: int
 ) -> None:
-    assert counting.parameters(layer) == parameters
-    assert counting.macs(layer, torch.zeros(shape)) == macs
+    assert complexity.parameters(layer) == parameters
+    assert complexity.macs(layer, torch.zeros(shape)) == macs
 
 
 def test_the_paper_preset_counted_by_hand() -> None:
@@ -53,30 +53,30 @@ def test_the_paper_preset_counted_by_hand() -> None:
     stem = 3 * 16 * 25 + 32
     asf = 9 * 128 * 32 + 64 + 9 * 32
     temporal = 512 + (256 * 64 + 64) + 3 * (64 * 128 * 5 + 128) + 65
-    assert counting.parameters(network) == stem + blocks + asf + temporal
+    assert complexity.parameters(network) == stem + blocks + asf + temporal
 
     frame = 128 * 128 * 16 * 75
     for w, out, side in zip(widths, outs, (128, 64, 32), strict=True):
         frame += side**2 * (w // 4 * w + 12 * w) + (side // 2) ** 2 * w * out + 2 * w * (w // 4)
     frame += 16**2 * (9 * 128 * 32 + 9 * 32 + 128)
     frame += 256 * 64 + 3 * 64 * 128 * 5 + 64
-    assert counting.clip_macs(network, 128, 128) == 128 * frame
-    assert counting.step_macs(network, 128) == frame
+    assert complexity.clip_macs(network, 128, 128) == 128 * frame
+    assert complexity.step_macs(network, 128) == frame
 
 
 def test_the_paper_preset_is_as_small_as_the_paper_says() -> None:
     network = nn.build("phasenet")
-    assert counting.parameters(network) == model.REFERENCE_PARAMETERS
+    assert complexity.parameters(network) == model.REFERENCE_PARAMETERS
     assert round(model.REFERENCE_PARAMETERS / 1e6, 2) == printed_numbers.value(
         "table5", "phasenet", "clip", "M parameters"
     )
-    assert counting.clip_macs(network, 128, 128) <= 28.3e9
+    assert complexity.clip_macs(network, 128, 128) <= 28.3e9
 
 
 def test_both_forms_of_the_paper_preset_are_counted() -> None:
     """Pooling before the projection, as this package computes it, and after it, as the paper draws it."""
     network = nn.build("phasenet")
-    pooled_first = counting.clip_macs(network, 128, 128)
+    pooled_first = complexity.clip_macs(network, 128, 128)
     assert round(pooled_first / 1e9, 1) == 16.2
     assert round((pooled_first + network.late_pooling_macs(128)) / 1e9, 1) == 25.9
 
@@ -86,7 +86,7 @@ def test_the_drawn_form_is_that_of_a_network_that_pools_last(monkeypatch: pytest
     torch.manual_seed(0)
     network = nn.build("phasenet", size=32).eval()
     pixels = torch.randint(0, 256, (1, 8, 32, 32, 3)).float()
-    computed, added = counting.clip_macs(network, 8, 32), network.late_pooling_macs(8)
+    computed, added = complexity.clip_macs(network, 8, 32), network.late_pooling_macs(8)
     with torch.no_grad():
         expected = network(pixels).wave
     moved = 0
@@ -96,15 +96,15 @@ def test_the_drawn_form_is_that_of_a_network_that_pools_last(monkeypatch: pytest
             block.pool = tnn.Identity()
             moved += 1
     assert moved == 3
-    assert counting.clip_macs(network, 8, 32) == computed + added
+    assert complexity.clip_macs(network, 8, 32) == computed + added
     with torch.no_grad():
         torch.testing.assert_close(network(pixels).wave, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_stream_preset_is_small() -> None:
     network = nn.build("phasenet-stream")
-    assert counting.parameters(network) <= 300_000
-    assert counting.step_macs(network, network.size) <= 20e6
+    assert complexity.parameters(network) <= 300_000
+    assert complexity.step_macs(network, network.size) <= 20e6
 
 
 def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_phase_models_prints_the_true_sizes(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.exit_code == 0, done.output
     paper, _, stream = json.loads(done.output)
     assert paper["causal"]
-    assert paper["parameters"] == counting.parameters(nn.build("phasenet"))
+    assert paper["parameters"] == complexity.parameters(nn.build("phasenet"))
     assert paper["receptive_frames"] == 1 + 6 + 1 + 4 * 7
     assert not paper["recursive"]
     assert {form: round(count / 1e9, 1) for form, count in paper["macs_forms"].items()} == {

@@ -168,15 +168,15 @@ def _network_cost(
     network: tuple[str, tuple[tuple[str, Any], ...]], frames: int, batch: int
 ) -> tuple[int, int, float]:
     """Return image size, MACs of a clip and MiB of a training step."""
-    from ..nn import build, counting
+    from ..nn import build, complexity
 
     name, options = network
     built = build(name, **dict(options))
     size = int(built.size)  # type: ignore[arg-type]
     return (
         size,
-        counting.clip_macs(built, frames, size),
-        counting.training_bytes(built, batch, frames, size) / _MIB,
+        complexity.clip_macs(built, frames, size),
+        complexity.training_bytes(built, batch, frames, size) / _MIB,
     )
 
 
