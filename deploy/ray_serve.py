@@ -13,9 +13,9 @@ import os
 
 from ray import serve
 
-from phase_rppg.web.service import Limits, Service
+from phase_rppg.web.service import Service, ServiceLimits
 
-LIMITS = Limits(mb=200, seconds=300, workers=1, queue=2)
+LIMITS = ServiceLimits(mb=200, seconds=300, workers=1, queue=2)
 
 
 @serve.deployment(

@@ -27,7 +27,7 @@ def _limit(default: float, text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class InputLimits:
     """The largest accepted sizes, counts, depths and times. MB are 2²⁰ bytes."""
 
     label_mb: float = _limit(64, "label file as text (.txt, .xmp, .csv, .json) in MB")
@@ -50,7 +50,7 @@ class Limits:
         return int(self.published_mb * 2**20)
 
 
-def current() -> Limits:
+def current() -> InputLimits:
     """Return the limits that are in force: the defaults, changed by the environment variable."""
     return _parse(os.environ.get(VARIABLE, ""))
 
@@ -70,22 +70,22 @@ def hint(name: str) -> str:
 def table() -> list[tuple[str, float, str]]:
     """Return the name, the default and the meaning of every limit, for the documentation."""
     return [
-        (item.name, getattr(Limits(), item.name), item.metadata["text"])
-        for item in dataclasses.fields(Limits)
+        (item.name, getattr(InputLimits(), item.name), item.metadata["text"])
+        for item in dataclasses.fields(InputLimits)
     ]
 
 
 @functools.lru_cache(maxsize=8)
-def _parse(text: str) -> Limits:
+def _parse(text: str) -> InputLimits:
     values: dict[str, float] = {}
     for setting in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = setting.partition("=")
-        if name not in Limits.__dataclass_fields__:
-            raise UnknownNameError("limit", name, Limits.__dataclass_fields__)
+        if name not in InputLimits.__dataclass_fields__:
+            raise UnknownNameError("limit", name, InputLimits.__dataclass_fields__)
         try:
             values[name] = float(number)
         except ValueError:
             values[name] = math.nan
         if not values[name] > 0:
             raise ArgumentError(f"limit {name}", repr(number), "a number above 0")
-    return Limits(**values)
+    return InputLimits(**values)

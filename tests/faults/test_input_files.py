@@ -137,7 +137,7 @@ def test_limits_are_raised_by_the_option_and_the_variable(monkeypatch: pytest.Mo
     monkeypatch.setenv(limits.VARIABLE, "label_mb=3")
     limits.raise_limits(["samples=5", "label_mb=7"])
     assert (limits.current().samples, limits.current().label_mb) == (5, 7)
-    assert limits.current().json_mb == limits.Limits().json_mb
+    assert limits.current().json_mb == limits.InputLimits().json_mb
 
 
 def test_wrong_limit_is_refused() -> None:

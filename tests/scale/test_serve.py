@@ -24,12 +24,12 @@ with warnings.catch_warnings():
     from starlette.testclient import TestClient
 
 from phase_rppg.web import service as service_module  # noqa: E402
-from phase_rppg.web.service import Limits, Service  # noqa: E402
+from phase_rppg.web.service import Service, ServiceLimits  # noqa: E402
 
 Films = Callable[[str], Path]
 POS = {"model": "pos"}
 TOKEN = "a-token-of-sufficient-length"
-SMALL = Limits(mb=5, seconds=120, workers=1, queue=2)
+SMALL = ServiceLimits(mb=5, seconds=120, workers=1, queue=2)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*httpx.*")
 
 
@@ -102,7 +102,7 @@ def test_other_hosts_and_methods_are_refused(client: TestClient) -> None:
 
 
 def test_a_full_queue_refuses_at_once(film: Films) -> None:
-    made = Service(Limits(workers=1, queue=0))
+    made = Service(ServiceLimits(workers=1, queue=0))
     with TestClient(made.app(), base_url="http://127.0.0.1") as client:
         answer = post(client, b"x")
     assert answer.status_code == 503

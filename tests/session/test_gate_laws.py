@@ -18,8 +18,8 @@ from phase_rppg.session.calibration import (
     Calibration,
     Feature,
     Interval,
-    Limits,
     LogisticModel,
+    QualityLimits,
     Thresholds,
 )
 from phase_rppg.session.gate import (
@@ -37,7 +37,7 @@ from phase_rppg.signal.constants import BAND_HZ
 from phase_rppg.signal.rate import Peak
 from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason
 
-LIMITS = Limits(
+LIMITS = QualityLimits(
     min_seconds=5.0, min_fps=10.0, max_gap_s=0.5, min_coverage=0.75, min_face_px=40.0, min_luma=20.0,
     max_clipped=0.25, min_colourfulness=0.125, max_background=0.625, max_motion=0.75, max_off_colour=0.875,
 )  # fmt: skip

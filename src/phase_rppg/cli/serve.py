@@ -48,7 +48,7 @@ def command(
     require("starlette", "uvicorn")
     import uvicorn
 
-    from ..web.service import LOOPBACK, Limits, Service
+    from ..web.service import LOOPBACK, Service, ServiceLimits
 
     token = _token(token_file)
     if host not in LOOPBACK and token is None:
@@ -58,7 +58,7 @@ def command(
     count = workers if workers is not None else os.cpu_count() or 1
     if count == 0:
         raise UsageError("--workers 0: a service needs worker processes; use 1 or more")
-    limits = Limits(max_mb, max_seconds, count, queue if queue is not None else 4 * count)
+    limits = ServiceLimits(max_mb, max_seconds, count, queue if queue is not None else 4 * count)
     service = Service(limits, token)
     console = open_console()
     console.print(f"phase serve: http://{host}:{port}/v1/measure  (stop with Ctrl+C)", soft_wrap=True)

@@ -27,8 +27,8 @@ from ..session.calibration import (
     Calibration,
     Feature,
     Interval,
-    Limits,
     LogisticModel,
+    QualityLimits,
     Thresholds,
 )
 from ..session.gate import features, interval_terms, off_colour, shown_windows, within_limits
@@ -418,7 +418,7 @@ def _equal_weights(groups: Sequence[str]) -> FloatArray:
     return np.asarray(1 / (sizes[owner] * len(sizes)))
 
 
-def _limits(observed: Sequence[ObservedWindow], right: BoolArray) -> Limits:
+def _limits(observed: Sequence[ObservedWindow], right: BoolArray) -> QualityLimits:
     """Return the limits: slightly beyond the range of the windows that were correct."""
     good = [o.quality for o, ok in zip(observed, right, strict=True) if ok]
 
@@ -428,7 +428,7 @@ def _limits(observed: Sequence[ObservedWindow], right: BoolArray) -> Limits:
     def most(name: str) -> float:
         return _beyond([getattr(q, name) for q in good])
 
-    return Limits(
+    return QualityLimits(
         min_seconds=MIN_SECONDS, min_fps=MIN_FPS, max_gap_s=MAX_GAP_S, min_coverage=MIN_COVERAGE,
         min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
         min_colourfulness=least("colourfulness"),

@@ -62,7 +62,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QualityLimits:
     """A window outside these limits is refused whatever its spectral peak."""
 
     min_seconds: float
@@ -97,7 +97,7 @@ class Calibration:
     ok: LogisticModel  # of p_ok
     thresholds: Thresholds
     interval: Interval
-    limits: Limits
+    limits: QualityLimits
     provenance: dict[str, Any]  # command, seed, counts, and the results of the gate on held-out recordings
 
 
@@ -109,7 +109,7 @@ class KeptPart:
     alive: LogisticModel
     thresholds: Thresholds
     interval: Interval
-    limits: Limits
+    limits: QualityLimits
     provenance: dict[str, Any]
 
 
@@ -136,7 +136,7 @@ def kept_part(method: str) -> KeptPart:
             alive=_model(data["alive"], ALIVE_SIGNS),
             thresholds=Thresholds(**data["thresholds"]),
             interval=_interval(data["interval"]),
-            limits=Limits(**data["limits"]),
+            limits=QualityLimits(**data["limits"]),
             provenance=known,
         )
 
@@ -157,7 +157,7 @@ def read(path: Path) -> Calibration:
             ok=_model(data["ok"], OK_SIGNS),
             thresholds=Thresholds(**data["thresholds"]),
             interval=_interval(data["interval"]),
-            limits=Limits(**data["limits"]),
+            limits=QualityLimits(**data["limits"]),
             provenance=dict(data["provenance"]),
         )
         if problem := _problem(calibration):

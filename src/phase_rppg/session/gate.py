@@ -30,7 +30,7 @@ import numpy as np
 from ..signal.constants import BAND_HZ
 from ..signal.rate import Peak
 from ..types import BoolArray, Estimate, FloatArray, NoReading, Quality, Reading, Reason
-from .calibration import Calibration, Limits, LogisticModel, Thresholds
+from .calibration import Calibration, LogisticModel, QualityLimits, Thresholds
 from .results import WindowResult
 from .window_quality import BEATS_ALIKE
 
@@ -289,12 +289,12 @@ def probability(values: Mapping[str, float], model: LogisticModel) -> float:
     return 1 / (1 + math.exp(-min(max(logit, -30.0), 30.0)))
 
 
-def within_limits(quality: Quality, limits: Limits) -> bool:
+def within_limits(quality: Quality, limits: QualityLimits) -> bool:
     """Return whether a window of sufficient duration can be judged by its probabilities."""
     return violated_limit(quality, limits) is None
 
 
-def violated_limit(q: Quality, limits: Limits, duration_s: float = math.inf) -> Reason | None:
+def violated_limit(q: Quality, limits: QualityLimits, duration_s: float = math.inf) -> Reason | None:
     """Return the reason for refusing a window whatever its probabilities, the most basic reason first."""
     checks = (
         (duration_s < limits.min_seconds - 1e-6, Reason.TOO_SHORT),

@@ -8,10 +8,10 @@ from .. import __version__
 from ..measurement.measure import choices
 
 if TYPE_CHECKING:
-    from .service import Limits
+    from .service import ServiceLimits
 
 
-def describe(*, needs_token: bool, limits: Limits) -> dict[str, Any]:
+def describe(*, needs_token: bool, limits: ServiceLimits) -> dict[str, Any]:
     """Return the OpenAPI document."""
     found: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -55,7 +55,7 @@ _RESULT = {
 }
 
 
-def _measure(limits: Limits) -> dict[str, Any]:
+def _measure(limits: ServiceLimits) -> dict[str, Any]:
     binary = {"schema": {"type": "string", "format": "binary", "minLength": 1}}
     problems = {
         400: "a parameter is wrong, or the body is empty",

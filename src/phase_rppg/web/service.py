@@ -49,7 +49,7 @@ _MEDIA_TYPES = ("video/", "application/octet-stream")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServiceLimits:
     """What one request may need, and how many requests there may be."""
 
     mb: float = 200.0  # of a video
@@ -136,8 +136,8 @@ class Refused(Exception):
 class Service:
     """The state of the service: its limits, its worker processes and its counters."""
 
-    def __init__(self, limits: Limits | None = None, token: str | None = None) -> None:
-        self.limits, self.metrics, self._token = limits or Limits(), Metrics(), token
+    def __init__(self, limits: ServiceLimits | None = None, token: str | None = None) -> None:
+        self.limits, self.metrics, self._token = limits or ServiceLimits(), Metrics(), token
         self._present = 0
         self._free: asyncio.Semaphore | None = None
         self._pool: ProcessPoolExecutor | None = None

@@ -10,7 +10,7 @@ export interface Feature {
 }
 
 /** Hard limits: a window outside them is refused whatever its probabilities. */
-export interface Limits {
+export interface QualityLimits {
   readonly min_seconds: number;
   readonly min_fps: number;
   readonly max_gap_s: number;
@@ -51,7 +51,7 @@ export interface Calibration {
   readonly ok: LogisticModel; // of p_ok
   readonly thresholds: Thresholds;
   readonly interval: Interval;
-  readonly limits: Limits;
+  readonly limits: QualityLimits;
 }
 
 /** Return the calibration of a family of methods; methods without their own use that of POS. */
