@@ -39,9 +39,11 @@ def test_nine_of_ten_mutants_are_killed_in_every_area(mutate: ModuleType, summar
 
 
 def test_each_area_has_modules_and_tests(mutate: ModuleType) -> None:
-    for area, (modules, _, _) in mutate.AREAS.items():
+    for area, (modules, tests, _) in mutate.AREAS.items():
         for pattern in modules:
             assert list((mutate.ROOT / "src" / mutate.PACKAGE).glob(pattern)), f"{area}: {pattern}"
+        for pattern in tests:
+            assert list((mutate.ROOT / "tests").glob(pattern)), f"{area}: {pattern}"
         assert mutate.area_tests(area, None)
         assert len(mutate.list_mutants(area)) > 100
 
