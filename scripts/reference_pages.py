@@ -279,8 +279,8 @@ def json_document() -> str:
     schema = json.loads((ROOT / "docs" / "measure.schema.json").read_text(encoding="utf-8"))
     parts = [
         "# JSON document",
-        f"`phase measure --json` prints it. {schema['description']} The schema is"
-        " `docs/measure.schema.json`.",
+        f"`phase measure --json` prints it. {schema['description']} This page is generated from version"
+        f" {schema['$defs']['version']['const']} of the schema, `docs/measure.schema.json`.",
     ]
     for name, part in schema["$defs"].items():
         if "properties" not in part:
@@ -298,8 +298,11 @@ def json_document() -> str:
 def _type(value: dict[str, Any]) -> str:
     if "$ref" in value:
         return f"`{value['$ref'].rpartition('/')[2]}`"
+    if "oneOf" in value:
+        return " or ".join(map(_type, value["oneOf"]))
     if "enum" in value or "const" in value:
-        return ", ".join(f"`{word}`" for word in value.get("enum", [value.get("const")]))
+        words = value.get("enum", [value.get("const")])
+        return ", ".join(f"`{'null' if word is None else word}`" for word in words)
     if value.get("type") == "array":
         return f"list of {_type(value.get('items', {}))}"
     kind = value.get("type", "")
@@ -327,12 +330,5 @@ def errors() -> str:
 
 
 def _reason_table(reasons: dict[str, Any]) -> str:
-    texts = reasons.get("reasons", reasons)
-    rows = [
-        (f"`{name}`", value if isinstance(value, str) else _joined(value)) for name, value in texts.items()
-    ]
-    return table(("reason", "text"), rows)
-
-
-def _joined(value: dict[str, Any]) -> str:
-    return " – ".join(str(part) for part in value.values() if isinstance(part, str))
+    rows = [(f"`{name}`", text["advice"], text["guidance"]) for name, text in reasons["reasons"].items()]
+    return table(("reason", "advice of a command", "advice of the page of `phase live`"), rows)

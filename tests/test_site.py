@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import os
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 import phase_rppg
+from phase_rppg import errors
 from phase_rppg.cli import run
 from phase_rppg.errors import InputError
+from phase_rppg.types import Reason
 
 ROOT = Path(__file__).parents[1]
 LOADED = re.compile(
@@ -25,6 +28,8 @@ LOADED = re.compile(
 )
 
 
+# 3, no reading, is no error; the others are those of the exceptions.
+EXIT_CODES = {0, 1, 2, 3, 4, 130}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -108,20 +113,76 @@ def test_every_public_name_is_documented(reference: Any) -> None:
     page = reference.api()
     for name in reference.public_names():
         assert f".{name}\n" in page
-        assert inspect.getdoc(getattr(phase_rppg, name)), name
+        thing = getattr(phase_rppg, name)
+        # A dataclass without a docstring gets its signature as one.
+        assert thing.__doc__, name
+        assert not thing.__doc__.startswith(f"{name}("), name
+        members = vars(thing).items() if inspect.isclass(thing) else ()
+        functions = {n: getattr(m, "fget", None) or getattr(m, "__func__", m) for n, m in members}
+        public = {n: f for n, f in functions.items() if inspect.isfunction(f) and not n.startswith("_")}
+        assert [f"{name}.{n}" for n, f in public.items() if not f.__doc__] == []
 
 
-def test_every_key_of_recipes_and_worlds_is_listed(reference: Any) -> None:
+def undocumented(page: str) -> list[str]:
+    """Return the rows of reference tables whose last cell, the meaning, is empty."""
+    return [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")]
+
+
+def test_every_world_key_is_documented(reference: Any) -> None:
     from phase_rppg.synth.world import SECTIONS
 
     page = reference.world_keys()
     for section in SECTIONS.values():
         for key in section.__dataclass_fields__:
             assert f"| `{key}` |" in page
-    assert [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")] == []
-    recipes = reference.recipe_keys()
-    for key in ("delay_frames", "clips_per_epoch", "stretch", "warmup_frames", "schedule", "save_every"):
-        assert f"| `{key}` |" in recipes
+    assert undocumented(page) == []
+
+
+def test_every_recipe_key_is_documented(reference: Any) -> None:
+    from phase_rppg.train import recipe
+
+    page = reference.recipe_keys()
+    tables = {kind for kind in vars(recipe).values() if dataclasses.is_dataclass(kind)} - {recipe.Stage}
+    assert len(tables) == page.count("| key | type |")
+    for kind in tables:
+        for key in kind.__dataclass_fields__:
+            assert f"| `{key}` |" in page
+    assert undocumented(page) == []
+
+
+def test_every_field_of_the_json_document_is_documented(reference: Any) -> None:
+    page = reference.json_document()
+    for name in ("document", "failure", "face", "summary", "window", "hrv"):
+        assert f"## {name}\n\n" in page
+        assert f"## {name}\n\n| field" not in page, "a definition without a description"
+    assert page.count("| `") > 50
+    assert undocumented(page) == []
+
+
+def test_every_error_exit_code_and_reason_is_documented(reference: Any) -> None:
+    page = reference.errors()
+    kinds = {errors.PhaseError}
+    while more := {sub for kind in kinds for sub in kind.__subclasses__()} - kinds:
+        kinds |= more
+    ours = {kind for kind in kinds if kind.__module__ == errors.__name__}
+    assert len(ours) > 10
+    for kind in ours:
+        assert f"| `{kind.__name__}` | {kind.exit_code} |" in page
+        assert f"{kind.__name__} " in (errors.__doc__ or ""), "the tree at the top of errors.py"
+    for name in Reason:
+        assert f"| `{name}` |" in page
+    assert "|  |" not in page
+    for file in ("commands.md", "measure.md"):
+        shown = (
+            (ROOT / "docs" / file)
+            .read_text(encoding="utf-8")
+            .partition("## Exit codes")[2]
+            .partition("##")[0]
+        )
+        assert {int(code) for code in re.findall(r"^\| (\d+) \|", shown, re.MULTILINE)} == EXIT_CODES
+    reasons = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8").partition("## Reasons")[2]
+    for name in Reason:
+        assert f"`{name}`" in reasons.partition("## Exit codes")[0]
 
 
 def test_the_comment_of_a_field_is_its_meaning(reference: Any) -> None:

@@ -50,7 +50,7 @@ def _rebuild(kind: type[PhaseError], args: tuple[object, ...], attributes: dict[
 
 
 class InternalError(PhaseError):
-    """Phase-rppg failed because of a bug, not because of its input.
+    """The program failed because of a bug, not because of its input.
 
     `details` is the traceback of the process that failed, for the log.
     """
@@ -170,7 +170,7 @@ class WeightsError(InputError):
 
 
 class OutputError(InputError):
-    """A result cannot be written to the given path, which the user chose: hence an input error."""
+    """A result cannot be written to the path that the user chose."""
 
     def __init__(self, path: str | Path, problem: str) -> None:
         self.path, self.problem = str(path), problem

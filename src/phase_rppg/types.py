@@ -91,6 +91,7 @@ class RgbTrace:
 
     @property
     def t_s(self) -> FloatArray:
+        """The time of each sample in seconds."""
         return self.start_s + np.arange(len(self.values)) / self.fps
 
 
@@ -105,6 +106,7 @@ class Waveform:
 
     @property
     def t_s(self) -> FloatArray:
+        """The time of each sample in seconds."""
         return self.start_s + np.arange(len(self.values)) / self.fps
 
     @property

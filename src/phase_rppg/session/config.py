@@ -56,18 +56,22 @@ class SessionConfig:
 
     @property
     def window_ticks(self) -> int:
+        """Length of a window in samples."""
         return round(self.window_s * self.fps)
 
     @property
     def step_ticks(self) -> int:
+        """Time between the starts of two windows in samples."""
         return max(1, round(self.step_s * self.fps))
 
     @property
     def context_ticks(self) -> int:
+        """Time before and after a window that contributes to its rate, in samples."""
         return round(self.context_s * self.fps)
 
     @property
     def delay_ticks(self) -> int:
+        """Delay of the waveform of the network in samples."""
         return self.model.delay_frames if self.model is not None else 0
 
     @property
@@ -83,6 +87,7 @@ class SessionConfig:
 
     @property
     def crop_px(self) -> int:
+        """Side of the crop of a face in pixels."""
         return self.model.size if self.model is not None else CROP_PX
 
     @property

@@ -38,15 +38,13 @@ class Source:
     prepared: str = ""  # a folder made by `phase prepare`
     weight: float = 1.0  # relative share of the clips of an epoch
     part: tuple[float, float] = (0.0, 1.0)  # range of the clips, or of the subjects if prepared
-    # Only for a world:
-    count: int = 1000  # clips
-    seconds: float = 10.0  # length of a clip
-    size: int = 64  # side of a clip in pixels
-    seed: int = 0  # of the random numbers
-    faces: str = ""  # a folder of portraits instead of painted faces
-    cache: str = ""  # keep the clips in this folder below OUT; empty: generate them again each time
-    # Only for a prepared data set:
-    dataset: str = ""
+    count: int = 1000  # world: number of clips
+    seconds: float = 10.0  # world: length of a clip
+    size: int = 64  # world: side of a clip in pixels
+    seed: int = 0  # world: seed of the random numbers
+    faces: str = ""  # world: a folder of portraits instead of painted faces
+    cache: str = ""  # world: keep the clips in this folder below OUT; empty: generate them again each time
+    dataset: str = ""  # prepared: use the recordings of this data set only; empty: all
 
     def __post_init__(self) -> None:
         if sum(map(bool, (self.clips, self.world, self.prepared))) != 1:
@@ -74,7 +72,7 @@ class Data:
     test: tuple[Source, ...] = field(default=(), metadata=_LATER)
     frames: int = 128  # length of a training clip
     clips_per_epoch: int = 0  # 0: all clips
-    validate_clips: int = 64  # largest number
+    validate_clips: int = 64  # largest number of clips in a validation
     workers: int = 1  # processes that load and augment clips; 0: the training process itself
 
     def __post_init__(self) -> None:
@@ -93,13 +91,10 @@ class Data:
 class Augment:
     """Augmentation, a pure function of (seed, epoch, index). Zero disables each."""
 
-    flip: float = 0.5  # probability
+    flip: float = 0.5  # probability of mirroring a clip
     shift: float = 0.06  # largest shift of the crop, as a share of its side
     scale: tuple[float, float] = (0.88, 1.06)  # range of the side of the crop, relative to the stored one
-    stretch: tuple[float, float] = (
-        0.8,
-        1.25,
-    )  # range of the time scale, which also scales the heart rate
+    stretch: tuple[float, float] = (0.8, 1.25)  # range of the time scale, which also scales the heart rate
     gain: float = 0.1  # standard deviation of the gain of each colour channel
     gamma: float = 0.15  # standard deviation of the logarithm of gamma
     brightness: float = 0.15  # standard deviation of the logarithm of brightness
