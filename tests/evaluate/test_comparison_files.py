@@ -37,7 +37,22 @@ def test_models_are_compared_by_subject(tmp_path: Path, capsys: pytest.CaptureFi
     assert document["ranks"]["ranks"] == {"a": 1.0, "b": 2.0, "c": 3.0}
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"comparison.json", "critical-difference.png"}
     assert phase(["compare", *folders]) == 0
-    assert "Friedman test: p =" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "6 subjects" in shown
+    assert "Friedman test: p =" in shown
+
+
+def test_a_comparison_without_ranks_says_so_and_leaves_no_old_diagram(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [evaluation(tmp_path, m, [b, b + 1]) for m, b in (("a", 1), ("b", 2), ("c", 9))]
+    old = tmp_path / "out" / "critical-difference.png"
+    old.parent.mkdir()
+    old.write_bytes(b"of another comparison")
+    assert phase(["compare", *folders, "--out", str(old.parent), "--force"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "three or more models and three or more subjects" in shown
+    assert {p.name for p in old.parent.iterdir()} == {"comparison.json"}
 
 
 def test_what_cannot_be_compared_is_refused_by_name(

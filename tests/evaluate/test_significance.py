@@ -34,6 +34,15 @@ def test_equal_models_are_not_told_apart() -> None:
     assert swapped.difference == pytest.approx(-found.difference)
 
 
+def test_few_subjects_that_agree_are_no_proof() -> None:
+    """All draws over two subjects have the same sign; five subjects are one too few for 95 %."""
+    for subjects, better in ((2, None), (5, None), (6, "a")):
+        found = significance.paired_difference(*((k, errors(0, subjects)[k]) for k in "ab"))
+        assert found.interval.high < 0
+        assert found.p_value == pytest.approx(2.0 ** (1 - subjects))
+        assert found.better == better
+
+
 def test_the_spread_of_seeds_widens_the_interval() -> None:
     base = errors(2)["a"]
     steady = np.repeat(base + 1, 3, 0)

@@ -55,7 +55,8 @@ def command(
         typer.echo(dump_json(document))
         return
     console = open_console(soft_wrap=False)
-    console.print(_table(compared.pairs, f"{escaped(compared.dataset)}, convention {compared.convention}"))
+    title = f"{escaped(compared.dataset)}, convention {compared.convention}, {compared.subjects} subjects"
+    console.print(_table(compared.pairs, title))
     for line in _rank_lines(document):
         console.print(escaped(line))
 
@@ -77,10 +78,10 @@ def _table(pairs: Sequence[PairedDifference], title: str) -> Table:
 
 
 def _rank_lines(document: dict[str, Any]) -> list[str]:
-    """Return the rank test in sentences."""
+    """Return the rank test, or why there is none, in sentences."""
     ranks = document["ranks"]
     if ranks is None:
-        return []
+        return ["No ranks and no diagram: these need three or more models and three or more subjects."]
     means = ", ".join(f"{name} {rank:.2f}" for name, rank in ranks["ranks"].items())
     groups = "; ".join(", ".join(group) for group in ranks["not_told_apart"]) or "none"
     return [

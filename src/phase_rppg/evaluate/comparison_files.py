@@ -102,8 +102,9 @@ def compare(evaluated: Sequence[Evaluated]) -> ModelComparison:
 
 
 def write_plot(path: Path, compared: ModelComparison) -> None:
-    """Write the critical-difference diagram, if there are three or more models and subjects."""
+    """Write the critical-difference diagram; without ranks, remove that of an earlier comparison."""
     if compared.ranks is None:
+        path.unlink(missing_ok=True)
         return
     title = f"Mean ranks on {compared.dataset}, convention {compared.convention}"
     figure = plots.critical_difference(compared.ranks, title=title)

@@ -38,8 +38,8 @@ class PairedDifference:
 
     @property
     def better(self) -> str | None:
-        """The model with the smaller error, or None if the interval contains zero."""
-        if self.interval.low <= 0 <= self.interval.high:
+        """The model with the smaller error; None if the interval contains zero or p is too large."""
+        if self.interval.low <= 0 <= self.interval.high or self.p_value > 1 - LEVEL:
             return None
         return self.first if self.difference < 0 else self.second
 
@@ -62,7 +62,9 @@ def paired_difference(
 ) -> PairedDifference:
     """Compare two models by a bootstrap over their common subjects; errors are (seeds, subjects).
 
-    Every draw takes subjects with replacement, the same for both models, and seeds of each model.
+    Every draw takes subjects with replacement, the same for both models, and seeds of each model. With few
+    subjects all draws are alike. The p-value is therefore at least that of the sign test over n subjects that
+    agree, 2^(1−n).
     """
     a, b = (np.atleast_2d(np.asarray(errors, float)) for _, errors in (first, second))
     if a.shape[1] != b.shape[1] or a.shape[1] < 2:
@@ -79,7 +81,7 @@ def paired_difference(
     above = (np.count_nonzero(found >= 0) + 1) / (draws + 1)
     return PairedDifference(
         first[0], second[0], float(a.mean() - b.mean()), Interval(float(low), float(high), LEVEL),
-        min(1.0, 2 * min(below, above)), count,
+        min(1.0, max(2 * min(below, above), 2.0 ** (1 - count))), count,
     )  # fmt: skip
 
 
