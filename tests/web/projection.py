@@ -68,6 +68,12 @@ WATCH = """() => {
 }""" % [BASE, BLOCK_PX, COLUMN_PX, DIGITS, WIDTH, HEIGHT]
 
 
+# State and number, read together: the page may change between two questions.
+READING = (
+    """() => [document.querySelector("#reading").dataset.state, document.querySelector("#bpm").textContent]"""
+)
+
+
 @dataclass(frozen=True)
 class Pace:
     """The film during one window of the page."""
@@ -94,7 +100,7 @@ def page_fps(page: Any) -> float:
 
 def steady_bpm(page: Any) -> float | None:
     """The number that the page shows as steady."""
-    state, bpm = page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
+    state, bpm = page.evaluate(READING)
     return float(bpm) if state == "steady" else None
 
 

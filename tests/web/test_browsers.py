@@ -14,7 +14,7 @@ from phase_rppg.web import Asset, PageServer
 from .conftest import find_firefox
 from .filming import FPS, HEIGHT, WIDTH, film, numbered, write_y4m
 from .firefox import FirefoxPage, firefox_page
-from .projection import KEEP_FEATURES, WATCH, Shown, expect, page_fps, read, wait
+from .projection import KEEP_FEATURES, READING, WATCH, Shown, expect, page_fps, read, wait
 
 Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
@@ -101,7 +101,7 @@ WITHOUT = {
 
 def unsteady_bpm(page: Any) -> float | None:
     """The number of the page, steady or not."""
-    state, bpm = page.get_attribute("#reading", "data-state"), page.inner_text("#bpm")
+    state, bpm = page.evaluate(READING)
     return float(bpm) if state in ("steady", "unsure") else None
 
 

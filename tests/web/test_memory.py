@@ -8,7 +8,7 @@ from typing import Any
 
 from phase_rppg.web import PageServer
 
-from .projection import wait
+from .projection import PATIENCE_S, wait
 
 Serve = Callable[..., PageServer]
 Browse = Callable[..., Any]
@@ -33,7 +33,7 @@ def image_caches_mb(page: Any) -> list[float]:
     session.send("Tracing.start", {"traceConfig": MEMORY_DUMP, "transferMode": "ReportEvents"})
     session.send("Tracing.requestMemoryDump", {"levelOfDetail": "detailed"})
     session.send("Tracing.end")
-    limit_s = time.monotonic() + 60
+    limit_s = time.monotonic() + PATIENCE_S
     while not complete and time.monotonic() < limit_s:
         page.wait_for_timeout(100)
     session.detach()

@@ -20,16 +20,18 @@ class StubPage:
         self.fps, self.state, self.bpm, self.wobble_s = fps, state, bpm, wobble_s
         self.now_s = 0.0
 
-    def evaluate(self, _script: str) -> Any:
+    def evaluate(self, script: str) -> Any:
+        if script == projection.READING:
+            return [self.state, self.bpm]
         t_s = np.arange(0, self.now_s, 1 / self.fps)
         film_s = t_s + self.wobble_s * np.sin(2 * np.pi * t_s / 6)
         return [[t, t, int(s * FPS) % FRAMES, 0] for t, s in zip(t_s, film_s, strict=True)]
 
-    def get_attribute(self, _selector: str, name: str) -> str:
-        return f"{self.fps:.1f}" if name == "data-fps" else self.state
+    def get_attribute(self, _selector: str, _name: str) -> str:
+        return f"{self.fps:.1f}"
 
-    def inner_text(self, selector: str) -> str:
-        return {"#bpm": self.bpm}.get(selector, "measuring")
+    def inner_text(self, _selector: str) -> str:
+        return "measuring"
 
     def wait_for_timeout(self, ms: float) -> None:
         self.now_s += 2 * ms / 1000
