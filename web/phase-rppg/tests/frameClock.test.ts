@@ -32,6 +32,27 @@ describe("the clock of a camera", () => {
   });
 });
 
+describe("the mediaTime of a camera", () => {
+  const jitter = (i: number): number => 0.01 * Math.sin(7 * i);
+  const drawn = (tS: number, i: number, mediaS: number): FrameTimes => ({ mediaS, frameS: Math.floor(tS), nowS: 50 + tS + jitter(i) });
+
+  it("is not used for a single frame from the future, as in Firefox", () => {
+    const got = run(new FrameClock(true), (tS, i) => drawn(tS, i, i % 20 === 19 ? tS + 0.33 : tS));
+    expect(increasing(got)).toBe(true);
+    expect(errors(got)).toBeLessThan(0.03);
+  });
+
+  it("is exact for the frames after a stall", () => {
+    const got = run(new FrameClock(true), (tS, i) => ({ mediaS: tS, frameS: null, nowS: 50 + tS + (i === 40 ? 0.6 : 0) }));
+    expect(got).toEqual(times);
+  });
+
+  it("is used again soon after a jump that lasts", () => {
+    const got = run(new FrameClock(true), (tS, i) => drawn(tS, i, i < 30 ? tS : tS + 5));
+    expect(got.slice(40)).toEqual(times.slice(40).map((tS) => tS + 5));
+  });
+});
+
 describe("the clock of a file", () => {
   it("is independent of the playback rate", () => {
     const got = run(new FrameClock(false), (tS) => ({ mediaS: tS, frameS: tS, nowS: 4 * tS }));

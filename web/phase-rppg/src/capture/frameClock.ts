@@ -2,6 +2,8 @@
 
 const PROBATION = 8; // distinct frames after which a clock is judged
 const MAX_DRIFT_S = 0.25; // a clock that departs further from the reference clock is refused
+const MAX_LEAD_S = 0.2; // a frame whose time is further ahead of those before it has a wrong time
+const RECENT = 15; // frames with which the time of the next one is compared
 
 /** What a browser tells about one frame, in seconds. Clocks have different origins. */
 export interface FrameTimes {
@@ -34,9 +36,11 @@ class Candidate {
   }
 
   get offsetS(): number {
-    return [...this.offsets].sort((a, b) => a - b)[this.offsets.length >> 1];
+    return median(this.offsets);
   }
 }
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1];
 
 /**
  * Returns one increasing time for each frame.
@@ -44,11 +48,13 @@ class Candidate {
  * The timestamp of the frame itself is exact: a late callback may find a newer frame than announced. But Firefox
  * counts it in whole seconds, and a camera may have a `mediaTime` that stands still. So each clock is compared with
  * the next simpler one in the first frames, and used only if both agree. The order is: monotonic time (cameras only),
- * `mediaTime`, timestamp of the frame.
+ * `mediaTime`, timestamp of the frame. Firefox announces single frames of a captured video element with times in the
+ * future; they get the monotonic time.
  */
 export class FrameClock {
   private readonly media = new Candidate();
   private readonly frame = new Candidate();
+  private recent: number[] = []; // monotonic time − mediaTime
 
   /** `live`: whether the source runs in real time, so that the monotonic time can check it. */
   constructor(private readonly live: boolean) {}
@@ -66,7 +72,10 @@ export class FrameClock {
     if (mediaS === null) return nowS;
     if (!this.live) return mediaS;
     this.media.add(mediaS, nowS);
-    return this.media.complete && !this.media.plausible ? nowS + this.nowOffsetS(mediaS, nowS) : mediaS;
+    if (this.media.complete && !this.media.plausible) return nowS + this.nowOffsetS(mediaS, nowS);
+    const usual = median([...this.recent, nowS - mediaS]);
+    this.recent = [...this.recent, nowS - mediaS].slice(-RECENT);
+    return nowS - mediaS < usual - MAX_LEAD_S ? nowS - usual : mediaS;
   }
 
   private nowShift: number | null = null;
