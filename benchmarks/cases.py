@@ -282,7 +282,7 @@ BENCHMARKS = (
         start_up,
         (
             Figure("cold start CPU s", "s", "10 s clip to result, CPU", ("≤", 1.0)),
-            Figure("cold start wall s", "s", "10 s clip to result, wall (idle machine: 0.8)"),
+            Figure("cold start wall s", "s", "10 s clip to result, wall time"),
             Figure("import CPU s", "s", "import of the package", ("≤", 0.05)),
             Figure("help CPU s", "s", "`phase --help`, CPU", ("≤", 0.25)),
         ),
@@ -301,13 +301,18 @@ BENCHMARKS = (
     ),
     Benchmark(
         "network_step",
-        "network of the shipped preset, onnxruntime, one thread",
+        "bundled network, onnxruntime, one thread",
         network_step,
         (
             Figure("step of 1", "ms", "CPU per frame, frame by frame", ("≤", 0.5)),
             Figure("step of 6", "ms", "CPU per frame, six at once (camera)"),
             Figure("step of 30", "ms", "CPU per frame, 30 at once"),
-            Figure("share of the roofline", "%", "of the measured fp32 product, 30 at once", ("≥", 35)),
+            Figure(
+                "share of the roofline",
+                "%",
+                "share of the speed of a float32 matrix product, 30 at once",
+                ("≥", 35),
+            ),
         ),
         needs=("torch",),
     ),
@@ -338,7 +343,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "training_step",
-        "training step over its twin with grouped Conv3d",
+        "training step, compared with grouped Conv3d",
         training_step,
         (Figure("training ratio", "×", "forward and backward", ("≥", 4.5)),),
         rounds=1,

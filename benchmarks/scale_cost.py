@@ -164,7 +164,7 @@ def tables(record: dict[str, Any]) -> str:
             "CPU-seconds per hour of video", [f"{record['methods'][n]['cpu_s_per_hour']:,.0f}" for n in names]
         ),
         row(
-            "CPU-seconds per video, at its start",
+            "further CPU-seconds per video, for its start",
             [f"{record['methods'][n]['cpu_s_per_video']:.1f}" for n in names],
         ),
         row("peak memory of a worker in MB", [str(record["methods"][n]["peak_memory_mb"]) for n in names]),
@@ -175,7 +175,7 @@ def tables(record: dict[str, Any]) -> str:
         row("compute in US$, on demand", [f"{found[n]['usd']:,.0f}" for n in names]),
         row("compute in US$, spot", [f"{found[n]['usd_spot']:,.0f}" for n in names]),
         row("memory per machine in GB", [f"{found[n]['memory_gb_per_machine']:.0f}" for n in names]),
-        row("reading per machine in Gbit/s", [f"{found[n]['read_gbit_per_machine']:.1f}" for n in names]),
+        row("data read per machine in Gbit/s", [f"{found[n]['read_gbit_per_machine']:.1f}" for n in names]),
     ]
     sources_tb = HOURS * 3600 * ASSUMED["video_mbit_per_s"] / 8 / 1e6
     plain, full = record["table_mb_per_hour"] * HOURS / 1e6, record["full_table_mb_per_hour"] * HOURS / 1e6
@@ -198,7 +198,7 @@ def tables(record: dict[str, Any]) -> str:
         "workers need.", "",
         f"Assumed: US$ {ASSUMED['usd_per_vcpu_hour']} per vCPU-hour on demand and "
         f"{ASSUMED['usd_per_spot_vcpu_hour']} spot, US$ {ASSUMED['usd_per_gb_month']} per GB and month,\n"
-        f"{ASSUMED['video_mbit_per_s']:g} Mbit/s of video. A vCPU is taken as the core that was measured.",
+        f"{ASSUMED['video_mbit_per_s']:g} Mbit/s of video. A vCPU, a virtual processor of a\nrented machine, is taken as the core that was measured.",
         "",
     ])  # fmt: skip
 
