@@ -12,7 +12,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PAGE = "src/phase_rppg/web/page"
+PAGE = "src/phase_rppg/web/page"  # built, not committed
+# Distributions hold each file of the page once: the runtime packed as *.wasm.xz, the others as they are.
+NOT_PACKED = (".gz", ".br", ".wasm", ".part")
 WITHOUT_PAGE = "PHASE_WITHOUT_PAGE"  # allows a wheel without the page
 EPOCH_FILE = "SOURCE_DATE_EPOCH"  # only in an sdist: the date of the commit that it was made from
 
@@ -27,6 +29,8 @@ class PageBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         self._provide_page(root, editable=version == "editable")
         if version != "editable":
             pack_runtime(root / PAGE)
+            target = PAGE if self.target_name == "sdist" else PAGE.removeprefix("src/")
+            build_data["force_include"].update(page_files(root / PAGE, target))
         epoch = os.environ.get(EPOCH_FILE) or source_date_epoch(root)
         if epoch is None:
             return  # hatchling has a constant for this case
@@ -67,8 +71,14 @@ class PageBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         )
 
 
+def page_files(page: Path, target: str) -> dict[str, str]:
+    """Return the files of the page that a distribution holds, and their names in it."""
+    files = (file for file in sorted(page.rglob("*")) if file.is_file() and file.suffix not in NOT_PACKED)
+    return {str(file): f"{target}/{file.relative_to(page).as_posix()}" for file in files}
+
+
 def pack_runtime(page: Path) -> None:
-    """Write `*.wasm.xz` beside each `*.wasm`; distributions hold the packed file only (pyproject.toml)."""
+    """Write `*.wasm.xz` beside each `*.wasm`; distributions hold the packed file only."""
     for file in page.rglob("*.wasm"):
         packed = file.with_name(file.name + ".xz")
         if not packed.is_file() or packed.stat().st_mtime < file.stat().st_mtime:

@@ -71,6 +71,14 @@ def write_page(checkout: Path) -> None:
     (page / "assets" / "index.js").write_text("1\n")
 
 
+def link_workspaces(checkout: Path) -> None:
+    """Add the links to the packages of this project that `npm ci` makes."""
+    modules = checkout / "web" / "node_modules"
+    modules.mkdir()
+    (modules / "phase-live").symlink_to("../app")
+    (modules / "phase-rppg").symlink_to("../phase-rppg")
+
+
 def add_node(tools: Path, version: str = "v20.1.0") -> Path:
     """Put programs named node and npm on the PATH; each `npm run build` adds a line to the file returned."""
     log = tools.parent / "built.txt"
@@ -106,6 +114,7 @@ def build(kind: str, project: Path, tools: Path) -> Path:
 
 def test_wheels_of_checkout_and_sdist_are_identical_and_need_no_node(checkout: Path, tools: Path) -> None:
     write_page(checkout)
+    link_workspaces(checkout)
     first = build("wheel", checkout, tools)
     sdist = build("sdist", checkout, tools)
     # Neither the times nor the permissions of the files may show in an archive.
