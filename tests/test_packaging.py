@@ -26,6 +26,7 @@ else:
 
 ROOT = Path(__file__).parent.parent
 PAGE = Path("src/phase_rppg/web/page")
+PACKED = {"index.html", "assets/index.js", "assets/run.wasm.xz"}  # of the page that `write_page` writes
 LEFT_OUT = (
     "node_modules", ".git", ".venv", "__pycache__", "page", "dist", "build", "runs", "data",
     "*.egg-info", ".*_cache", ".hypothesis",
@@ -68,7 +69,9 @@ def write_page(checkout: Path) -> None:
     page = checkout / PAGE
     (page / "assets").mkdir(parents=True)
     (page / "index.html").write_text("<html></html>\n")
+    (page / "index.html.gz").write_bytes(b"for the server of a checkout")
     (page / "assets" / "index.js").write_text("1\n")
+    (page / "assets" / "run.wasm").write_bytes(b"packed as xz")
 
 
 def link_workspaces(checkout: Path) -> None:
@@ -135,16 +138,12 @@ def test_wheels_of_checkout_and_sdist_are_identical_and_need_no_node(checkout: P
     assert next(out.iterdir()).read_bytes() == first.read_bytes()
 
     with zipfile.ZipFile(first) as wheel:
-        assert {"index.html", "assets/index.js"} == {
-            name.partition("web/page/")[2] for name in wheel.namelist() if "web/page/" in name
-        }
+        assert {name.partition("web/page/")[2] for name in wheel.namelist() if "web/page/" in name} == PACKED
         assert {item.date_time for item in wheel.infolist()} == {COMMIT_DATE}
     listed = subprocess.run(["git", "ls-files"], cwd=checkout, check=True, capture_output=True, text=True)
     tracked = {name for name in listed.stdout.splitlines() if not name.startswith(".ci/")}
     assert {"tests/test_packaging.py", "web/app/src/main.ts", "scripts/demo", "docs/measure.md"} <= tracked
-    assert names - tracked == {
-        "PKG-INFO", "SOURCE_DATE_EPOCH", f"{PAGE}/index.html", f"{PAGE}/assets/index.js",
-    }  # fmt: skip
+    assert names - tracked == {"PKG-INFO", "SOURCE_DATE_EPOCH", *(f"{PAGE}/{name}" for name in PACKED)}
     assert tracked <= names
 
 
