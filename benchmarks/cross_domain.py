@@ -19,6 +19,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,14 @@ def main() -> None:
         only_stored=options.kept,
     )  # fmt: skip
     files = report.write(outcome, options.out / "study")
-    options.results.mkdir(parents=True, exist_ok=True)
-    document = read_json(options.out / "study" / "study.json")
+    write_results(options.out / "study", options.results, outcome, files)
+
+
+def write_results(study: Path, results: Path, outcome: runner.Outcome, files: Sequence[Path]) -> None:
+    """Write the study as JSON, Markdown and plots to the folder of results, and print it."""
+    budget = outcome.budget
+    results.mkdir(parents=True, exist_ok=True)
+    document = read_json(study / "study.json")
     document["command"] = "python benchmarks/cross_domain.py"
     document["settings"] = {
         "clips_per_world": budget.clips, "seconds": budget.seconds, "stored_px": budget.size,
@@ -118,8 +125,8 @@ def main() -> None:
         cell["recordings"] = [brief(recording) for recording in cell["recordings"]]
     document["constant_mae_bpm"] = constant = constant_errors(outcome)
     document["cpu_s"] = round(sum(cell["cpu_s"] for cell in document["cells"]), 1)
-    write_json(options.results / f"{NAME}.json", document)
-    text = (options.out / "study" / "study.md").read_text(encoding="utf-8")
+    write_json(results / f"{NAME}.json", document)
+    text = (study / "study.md").read_text(encoding="utf-8")
     text += "\nMAE of the median rate of the other worlds: " + ", ".join(
         f"{value:.1f} ({world})" for world, value in constant.items()
     )
@@ -127,12 +134,12 @@ def main() -> None:
     for path in (path for path in files if path.suffix == ".png"):
         kept = f"{NAME}.png" if path.stem == "study" else f"{NAME}_{path.name}"
         if path.stem in ("study", "ablation"):
-            shutil.copyfile(path, options.results / kept)
+            shutil.copyfile(path, results / kept)
             text = text.replace(f"![{path.name}]({path.name})", f"![{kept}]({kept})")
         else:
             text = text.replace(f"\n![{path.name}]({path.name})\n", "")
-    write_text(options.results / f"{NAME}.md", text)
-    print((options.results / f"{NAME}.md").read_text(encoding="utf-8"))
+    write_text(results / f"{NAME}.md", text)
+    print((results / f"{NAME}.md").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

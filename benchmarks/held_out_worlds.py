@@ -108,6 +108,17 @@ def interval(errors: FloatArray, draws: int = 5000) -> list[float]:
     return [round(float(q), 3) for q in np.quantile(ratios, [0.025, 0.975])]
 
 
+def lost(job: Job, recording: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the entry of a recording with a large error."""
+    return {
+        "world": job.world,
+        "index": job.index,
+        "skin": job.skin,
+        "codec": codec(job),
+        "mae_bpm": round(mean_error(recording), 2),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -158,16 +169,10 @@ def main() -> None:
             "by_world": {w: {str(s): summary(results[f"{w}/{s}"])["mae_bpm"] for s in SKINS} for w in WORLDS},
         },
         "lost": [
-            {
-                "world": job.world,
-                "index": job.index,
-                "skin": job.skin,
-                "codec": codec(job),
-                "mae_bpm": round(mean_error(r), 2),
-            }
+            lost(job, recording)
             for name, group in (worlds | skins).items()
-            for job, r in zip(group, results[name], strict=True)
-            if mean_error(r) > LOST_BPM
+            for job, recording in zip(group, results[name], strict=True)
+            if mean_error(recording) > LOST_BPM
         ],
     }
     print(dump_json(report))

@@ -134,12 +134,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 page.screenshot(path=options.picture, full_page=True)
             version = browser.version
         server.shutdown()
-    third = max(1, len(samples) // 3)
-    growth = {
-        key: round(median(samples[-third:], key) - median(samples[:third], key), 1)
-        for key in samples[0]
-        if key.endswith("_mb")
-    }
+    growth = memory_growth(samples)
     return {
         "command": f"python benchmarks/live_speed.py --minutes {options.minutes:g}",
         "browser": f"Chromium {version}, headless, one wasm thread",
@@ -157,6 +152,16 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "growth": growth,
         "growth_limit_mb": GROWTH_LIMIT_MB,
         "steady": all(value <= GROWTH_LIMIT_MB for value in growth.values()),
+    }
+
+
+def memory_growth(samples: list[dict[str, float]]) -> dict[str, float]:
+    """Return how much each kind of memory grew from the first to the last third of the samples, in MB."""
+    third = max(1, len(samples) // 3)
+    return {
+        key: round(median(samples[-third:], key) - median(samples[:third], key), 1)
+        for key in samples[0]
+        if key.endswith("_mb")
     }
 
 

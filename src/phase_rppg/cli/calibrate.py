@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from .. import registry
 from . import options
 from .terminal import escaped, open_console
+
+if TYPE_CHECKING:
+    from ..session.calibration import Calibration
 
 NAME = "calibrate"
 PANEL = "Research"
@@ -106,22 +110,26 @@ def command(
         fitted = fit_calibration.calibrate_method(name, observed[name], provenance, only_p_ok=only_p_ok)
         file = out / f"{fitted.family}.json"
         calibration.write(file, fitted)
-        facts = fitted.provenance
-        thresholds = fitted.thresholds
-        written.append({"model": name, "file": str(file), "thresholds": asdict(thresholds), **facts})
-        if as_json:
-            continue
-        console.print(
-            f"{name}: thresholds p_ok {thresholds.ok:.2f}, p_alive {thresholds.alive:.2f}, "
-            f"near a confident window {thresholds.kept_alive:.2f}; "
-            f"readings in {100 * facts['shown_of_right_windows']:.0f} % of the right windows, in "
-            f"{100 * facts['false_readings']:.2f} % of the windows and {facts['false_films']} of "
-            f"{facts['recordings_without_pulse']} films without a pulse; "
-            f"calibration error of p_ok {facts['ece_of_p_ok']:.3f}; "
-            f"MAE of the readings {facts['mae_bpm_of_shown']} bpm → {escaped(file)}"
-        )
+        thresholds = asdict(fitted.thresholds)
+        written.append({"model": name, "file": str(file), "thresholds": thresholds, **fitted.provenance})
+        if not as_json:
+            console.print(f"{name}: {_summary(fitted)} → {escaped(file)}")
     if as_json:
         typer.echo(dump_json(written))
+
+
+def _summary(fitted: Calibration) -> str:
+    """Return the thresholds of a calibration and the figures of its readings, in one line."""
+    facts, thresholds = fitted.provenance, fitted.thresholds
+    return (
+        f"thresholds p_ok {thresholds.ok:.2f}, p_alive {thresholds.alive:.2f}, "
+        f"near a confident window {thresholds.kept_alive:.2f}; "
+        f"readings in {100 * facts['shown_of_right_windows']:.0f} % of the right windows, in "
+        f"{100 * facts['false_readings']:.2f} % of the windows and {facts['false_films']} of "
+        f"{facts['recordings_without_pulse']} films without a pulse; "
+        f"calibration error of p_ok {facts['ece_of_p_ok']:.3f}; "
+        f"MAE of the readings {facts['mae_bpm_of_shown']} bpm"
+    )
 
 
 def _command_text(

@@ -27,6 +27,10 @@ __all__ = ["NAME", "PANEL", "command", "measure_one", "print_result", "progress_
 
 NAME = "measure"
 PANEL = "Measure"
+CAMERA_ALONE = (
+    "--camera cannot be combined with videos, --fps, a face number or output files; "
+    "--json prints a line per window"
+)
 _INPUT, _FILES, _TEXT = "Input", "Output files", "Printed output"
 
 
@@ -172,10 +176,7 @@ def command(
     outputs.check_names(settings)
     if camera is not None:
         if videos or fps is not None or ndjson or outputs != Outputs() or number is not None:
-            raise UsageError(
-                "--camera cannot be combined with videos, --fps, a face number or output files; "
-                "--json prints a line per window"
-            )
+            raise UsageError(CAMERA_ALONE)
         from .measure_camera import measure_camera
 
         raise typer.Exit(measure_camera(camera, settings, as_json=as_json, quiet=quiet))

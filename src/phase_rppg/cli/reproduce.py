@@ -112,7 +112,7 @@ def command(
         os.environ.setdefault(variable, "1")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
-    from ..errors import ArgumentError, InputError, UnknownNameError, require
+    from ..errors import ArgumentError, UnknownNameError, require
     from ..reproduce import domains, names, report, runner
     from ..reproduce import training_settings as budgets
     from ..reproduce.plan import with_training
@@ -144,27 +144,26 @@ def command(
     opened = domains.open_domains(plan, settings, data, out, workers, log, rules)
     with _progress_bar(errors, quiet) as update:
         outcome = runner.run(
-            plan,
-            settings,
-            opened,
-            Store(out / "cache"),
-            seeds,
-            on_progress=update,
-            log=log,
-            device=device,
-            precision=precision,
-            balance=balance,
-            convention=rules,
-        )
+            plan, settings, opened, Store(out / "cache"), seeds, on_progress=update, log=log, device=device,
+            precision=precision, balance=balance, convention=rules,
+        )  # fmt: skip
     files = report.write(outcome, out / name, command_line.given())
     console.print(f"[bold]{escaped(outcome.stamp)}[/bold]")
     console.print(terminal_table(report.result_tables(outcome)[0], outcome))
     log("written: " + ", ".join(str(path) for path in files[:5]) + f" and {len(files) - 5} plots")
+    _require_complete(outcome)
+
+
+def _require_complete(outcome: Outcome) -> None:
+    """Refuse an outcome that has cells without a result."""
+    from ..errors import InputError
+
     without = [f"{row} → {column}" for row, column in (*outcome.failed, *outcome.missing)]
     if without:
-        more = f" and {len(without) - 4} more" if len(without) > 4 else ""
+        count, more = len(outcome.plan.cells), f" and {len(without) - 4} more" if len(without) > 4 else ""
         raise InputError(
-            f"{name}: {len(without)} of {len(plan.cells)} cells are missing: {'; '.join(without[:4])}{more}"
+            f"{outcome.plan.name}: {len(without)} of {count} cells are missing: "
+            f"{'; '.join(without[:4])}{more}"
         )
 
 

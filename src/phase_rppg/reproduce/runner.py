@@ -90,19 +90,7 @@ def run(
 
     With `only_stored` nothing is computed. A cell is missing if the store has it for no seed.
     """
-    outcome = Outcome(
-        plan,
-        budget,
-        tuple(seeds),
-        locations={name: domain.where for name, domain in domains.items()},
-        synthetic={name: domain.synthetic for name, domain in domains.items()},
-        balance=balance,
-        convention=convention,
-        fingerprints={name: domain.fingerprint for name, domain in domains.items()},
-        recordings={
-            f"{name}/{item.name}": item.key for name, domain in domains.items() for item in domain.items
-        },
-    )
+    outcome = _empty_outcome(plan, budget, domains, seeds, balance, convention)
     all_jobs = jobs(plan, seeds)
     for number, (cell, seed) in enumerate(all_jobs):
         place, label = (cell.row, cell.column), f"{cell.row} → {cell.column}, seed {seed}"
@@ -131,9 +119,38 @@ def run(
         except Interrupted:
             raise
         except Exception as error:  # the other cells do not depend on this one
-            problem = str(error) if isinstance(error, PhaseError) else f"{type(error).__name__}: {error}"
-            outcome.failed[place] = " ".join(problem.split())
+            outcome.failed[place] = _problem(error)
             if log is not None:
                 log(f"failed: {label}: {outcome.failed[place]}")
         update(1.0)
     return outcome
+
+
+def _empty_outcome(
+    plan: Plan,
+    budget: Budget,
+    domains: Mapping[str, Domain],
+    seeds: Sequence[int],
+    balance: str,
+    convention: Convention,
+) -> Outcome:
+    """Return the outcome of a plan before its first cell, with the origin of the data."""
+    return Outcome(
+        plan,
+        budget,
+        tuple(seeds),
+        locations={name: domain.where for name, domain in domains.items()},
+        synthetic={name: domain.synthetic for name, domain in domains.items()},
+        balance=balance,
+        convention=convention,
+        fingerprints={name: domain.fingerprint for name, domain in domains.items()},
+        recordings={
+            f"{name}/{item.name}": item.key for name, domain in domains.items() for item in domain.items
+        },
+    )
+
+
+def _problem(error: Exception) -> str:
+    """Return the text of an error in one line; an error of ours has a readable message."""
+    text = str(error) if isinstance(error, PhaseError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())

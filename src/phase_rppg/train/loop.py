@@ -192,17 +192,21 @@ class Run:
         self.validation = choose_clips(validation, recipe.data.validate_clips)
         self.steps = recipe.optimise.epochs * self.clips.plan.steps_per_epoch
         self.score: Score | None = None
-        last = out / "last.safetensors"
         _check_folder(out, resume=resume)
-        if last.exists():
-            saved = load_checkpoint(last)
-            if not _same_recipe(saved, recipe):
-                raise RecipeError("--resume", f"{last} was made by another recipe; choose another --out")
-            made_with = saved.provenance.get("compute", {}).get("precision", "fp32")
-            if made_with != compute.precision:
-                raise RecipeError("--resume", f"{last} was made with --precision {made_with}; repeat it")
-            self.state.load(saved)
+        self._load_last(out / "last.safetensors")
         self.log = CsvLog(out / "log.csv", self.state.progress.step) if rank == 0 else None
+
+    def _load_last(self, last: Path) -> None:
+        """Continue from the last checkpoint, if there is one of the same recipe and precision."""
+        if not last.exists():
+            return
+        saved = load_checkpoint(last)
+        if not _same_recipe(saved, self.recipe):
+            raise RecipeError("--resume", f"{last} was made by another recipe; choose another --out")
+        made_with = saved.provenance.get("compute", {}).get("precision", "fp32")
+        if made_with != self.compute.precision:
+            raise RecipeError("--resume", f"{last} was made with --precision {made_with}; repeat it")
+        self.state.load(saved)
 
     def go(self, stop: StopRequest, on_step: OnStep) -> None:
         """Train until all steps are done, patience is exhausted or the user interrupts."""
