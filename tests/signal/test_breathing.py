@@ -72,8 +72,10 @@ def test_drift_and_posture_are_not_breathing() -> None:
 
 def test_the_reason_of_an_absent_rate() -> None:
     _, wave, beats_s = heart(bpm=75, **SILENT)
-    assert breathing(beats_s[:5], wave) == NoBreathing(BreathingReason.NO_BEATS)
-    assert breathing(beats_s[:20], wave) == NoBreathing(BreathingReason.TOO_SHORT)
+    assert breathing(beats_s[:0], wave) == NoBreathing(BreathingReason.NO_BEATS)
+    for count in (5, 20):  # a short clip has beats, but too few
+        assert breathing(beats_s[:count], wave) == NoBreathing(BreathingReason.TOO_SHORT)
+    assert breathing(np.arange(14) * 3.0, wave) == NoBreathing(BreathingReason.NO_BEATS)
     irregular_s = np.cumsum(np.tile([0.5, 1.2], 30))
     assert breathing(irregular_s, wave) == NoBreathing(BreathingReason.NO_BEATS)
     unclear = breathing(beats_s, wave)

@@ -46,7 +46,7 @@ _GRID_HZ: FloatArray = np.arange(BAND_PER_MINUTE[0], BAND_PER_MINUTE[1] + 0.01, 
 class BreathingReason(str, enum.Enum):
     """Why there is no breathing rate."""
 
-    NO_BEATS = "NO_BEATS"  # no window has a heart rate, or the beats are too irregular
+    NO_BEATS = "NO_BEATS"  # no window has a heart rate, or the beats are too few or irregular
     TOO_SHORT = "TOO_SHORT"  # fewer than 30 s of beats
     UNCLEAR = "UNCLEAR"  # the signs of breathing show no common rate
 
@@ -93,11 +93,11 @@ class SlowSignals:
 def breathing(beats_s: FloatArray, wave: Waveform, slow: SlowSignals | None = None) -> BreathingReading:
     """Return the breathing rate of a recording from its beats, its pulse wave and its slow signals."""
     beats_s = np.asarray(beats_s, float)
-    if len(beats_s) < _MIN_BEATS:
+    if not len(beats_s):
         return NoBreathing(BreathingReason.NO_BEATS)
     if beats_s[-1] - beats_s[0] < MIN_SECONDS:
         return NoBreathing(BreathingReason.TOO_SHORT)
-    if hrv.normal_intervals(np.diff(beats_s)).mean() < 1 - hrv.MAX_DROPPED:
+    if len(beats_s) < _MIN_BEATS or hrv.normal_intervals(np.diff(beats_s)).mean() < 1 - hrv.MAX_DROPPED:
         return NoBreathing(BreathingReason.NO_BEATS)
     edges_s = np.linspace(beats_s[0], beats_s[-1], max(int((beats_s[-1] - beats_s[0]) / _WINDOW_S), 1) + 1)
     found = [_window(beats_s, wave, slow, low, high) for low, high in itertools.pairwise(edges_s)]
