@@ -106,7 +106,7 @@ class MissingPackageError(UsageError):
 
     def __init__(self, package: str) -> None:
         self.package, self.extra = package, EXTRAS[package]
-        super().__init__(f'this needs {package}: pip install "phase-rppg[{self.extra}]"')
+        super().__init__(f'{package} is not installed; run: pip install "phase-rppg[{self.extra}]"')
 
     @classmethod
     def from_import(cls, error: ModuleNotFoundError) -> MissingPackageError | None:

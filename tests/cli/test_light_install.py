@@ -20,8 +20,8 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 """
-PLOT = 'error: this needs matplotlib: pip install "phase-rppg[plot]"\n'
-RESEARCH = 'error: this needs scipy: pip install "phase-rppg[research]"\n'
+PLOT = 'error: matplotlib is not installed; run: pip install "phase-rppg[plot]"\n'
+RESEARCH = 'error: scipy is not installed; run: pip install "phase-rppg[research]"\n'
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_text_json_csv_and_html_need_no_plots(folder: Path) -> None:
     assert (folder / "face.csv").is_file()
     page = (folder / "face.html").read_text(encoding="utf-8")
     assert "<svg" not in page
-    assert "this needs matplotlib: pip install" in page
+    assert "matplotlib is not installed; run: pip install" in page
 
 
 @pytest.mark.parametrize(

@@ -86,4 +86,4 @@ def test_without_torch_the_extra_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "error: importing weights needs torch: pip install 'phase-rppg[train]'\n"
+    assert done.stderr == 'error: torch is not installed; run: pip install "phase-rppg[train]"\n'

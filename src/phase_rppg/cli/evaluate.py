@@ -230,17 +230,13 @@ def _checkpoint_loader(
     """Return the function that opens a checkpoint, or None if `model` is no checkpoint."""
     if Path(model).suffix not in (".safetensors", ".pth", ".pt"):
         return None
-    from ..errors import UsageError, WeightsError
+    from ..errors import WeightsError
 
     if Path(model).suffix != ".safetensors":
         raise WeightsError(model, "not a weights file of this package; convert it with phase import-weights")
-    try:
-        from ..train.compute import Compute
-        from ..train.predict import pulse_model
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"evaluating a checkpoint needs {error.name}: pip install 'phase-rppg[train]'"
-        ) from error
+    from ..train.compute import Compute
+    from ..train.predict import pulse_model
+
     return functools.partial(pulse_model, compute=Compute(device, precision))
 
 

@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 
 def explain_kernel(which: str, out: Path | None, *, force: bool, as_json: bool) -> None:
     """Linearise the temporal part of a network, fit damped oscillators, and print and plot the result."""
-    from ..errors import UsageError
     from .outputs import check_figure
 
     check_figure(out, force=force, option="--out")
-    try:
-        from ..nn.phasenet.impulse_response import response, still_face_features
-        from ..train.export import load_streaming
-    except ModuleNotFoundError as error:
-        raise UsageError(f"--kernel needs {error.name}: pip install 'phase-rppg[train]'") from error
+    from ..nn.phasenet.impulse_response import response, still_face_features
     from ..physics.kernel import components
+    from ..train.export import load_streaming
 
     network, _ = load_streaming(which)
     measured = response(network, still_face_features(network))

@@ -35,14 +35,10 @@ def command(
     Example: `phase export run/best.safetensors --out phasenet-stream.onnx`
     """
 
-    from ..errors import UsageError
     from ..fileio import dump_json
+    from ..train.export import export
     from .outputs import check_output
 
-    try:
-        from ..train.export import export
-    except ModuleNotFoundError as error:
-        raise UsageError(f"exporting needs {error.name}: pip install 'phase-rppg[train]'") from error
     target = checkpoint.with_suffix(".onnx") if out is None else out
     check_output(target, force=force, suffixes=(".onnx",), inputs=[checkpoint])
     check_output(target.with_suffix(".json"), force=force)

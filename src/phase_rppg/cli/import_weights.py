@@ -47,14 +47,11 @@ def command(
     """
 
     from .. import fileio, nn
-    from ..errors import ArgumentError, UsageError
+    from ..errors import ArgumentError
+    from ..nn import complexity, published_weights
+    from ..train.checkpoint import describe, save_checkpoint
     from .outputs import check_output
 
-    try:
-        from ..nn import complexity, published_weights
-        from ..train.checkpoint import describe, save_checkpoint
-    except ModuleNotFoundError as error:
-        raise UsageError(f"importing weights needs {error.name}: pip install 'phase-rppg[train]'") from error
     written = file.with_suffix(".safetensors") if out is None else out
     check_output(written, force=force, suffixes=(".safetensors",), inputs=[file])
     if target not in (None, "wave", "difference"):

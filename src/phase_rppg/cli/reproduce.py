@@ -262,13 +262,10 @@ def _plan(name: str, models: Sequence[str]) -> Plan:
 
 
 def _require_torch(plan: Plan) -> None:
-    from ..errors import UsageError
+    from ..errors import require
 
     if any(cell.model.trainable for cell in plan.cells):
-        try:
-            import torch  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise UsageError("networks need torch: pip install 'phase-rppg[train]'") from error
+        require("torch")
 
 
 @contextlib.contextmanager

@@ -73,7 +73,6 @@ def command(
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages make memory allocation on a CPU faster
-    from ..errors import UsageError
     from ..train.recipe import load_stages
     from .train_progress import TrainProgress
 
@@ -84,10 +83,8 @@ def command(
     with TrainProgress(hidden=quiet or not is_first) as progress:
         names = ", ".join(stage.name for stage in stages)
         progress.say(f"recipe {escaped(recipe)}: {escaped(names)}; results in {escaped(out)}")
-        try:
-            from ..train import compute, loop  # takes seconds, so the first line is printed before
-        except ModuleNotFoundError as error:
-            raise UsageError(f"training needs {error.name}: pip install 'phase-rppg[train]'") from error
+        from ..train import compute, loop  # takes seconds, so the first line is printed before
+
         checkpoint = loop.train_stages(
             stages,
             out,
@@ -103,10 +100,6 @@ def command(
 
 def _published(stages: list[Stage], training: str, settings: list[str]) -> list[Stage]:
     """Return the stages with the published settings, in which the values of --set win."""
-    from ..errors import UsageError
+    from ..train.published import train_as
 
-    try:
-        from ..train.published import train_as
-    except ModuleNotFoundError as error:
-        raise UsageError(f"training needs {error.name}: pip install 'phase-rppg[train]'") from error
     return train_as(stages, training, keep=[setting.partition("=")[0].strip() for setting in settings])

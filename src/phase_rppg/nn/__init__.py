@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import registry
-from ..errors import UsageError
+from ..errors import MissingPackageError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,8 +26,8 @@ def build(name: str, **overrides: Any) -> nn.Module:
     try:
         module = registry.load("nn", name)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if (missing := MissingPackageError.from_import(error)) is None:
             raise
-        raise UsageError("networks need torch: pip install 'phase-rppg[train]'") from error
+        raise missing from error
     network: nn.Module = module.build(**overrides)
     return network

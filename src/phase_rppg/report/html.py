@@ -115,7 +115,7 @@ def _video(result: Result) -> str:
 
 def _plots(result: Result) -> str:
     if not is_installed("matplotlib"):
-        return f'<p class="facts">Plots: {_safe(str(MissingPackageError("matplotlib")))}</p>'
+        return f'<p class="facts">No plots: {_safe(str(MissingPackageError("matplotlib")))}</p>'
     return plots.svg(result)
 
 
