@@ -149,6 +149,22 @@ def test_the_report_says_why_lf_hf_is_missing() -> None:
     assert "<td>LF/HF</td><td>45 s of beats, 120 s are needed</td>" in page
 
 
+def test_only_the_figure_has_a_legend_over_its_waveform() -> None:
+    """The strip of a video is too low: the legend would cover the waveform."""
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    face = results.face()
+    start_s, end_s = plots.plotted_interval(face, plots.best_window(face))
+    shown = plots.figure(results.result(face)).axes[0]
+    assert shown.get_xlim() == (start_s, end_s)
+    beats = int(((face.beats_s >= start_s) & (face.beats_s <= end_s)).sum())
+    assert [text.get_text() for text in shown.get_legend().get_texts()] == [f"{beats} beats"]
+    strip = Figure().add_subplot()
+    plots.draw_wave(strip, face, 0.0, 10.0)
+    assert strip.get_legend() is None
+
+
 def test_a_plot_names_faces_only_among_several() -> None:
     pytest.importorskip("matplotlib")
     one = plots.figure(results.result(results.face()))

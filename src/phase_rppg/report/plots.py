@@ -104,7 +104,10 @@ def _slice(wave: Waveform, start_s: float, end_s: float) -> Waveform:
 
 def _draw_wave(axes: Axes, face: FaceResult, window: WindowResult | None, title: str) -> None:
     axes.set_title(title, fontsize=10, color=INK)
-    draw_wave(axes, face, *plotted_interval(face, window))
+    interval_s = plotted_interval(face, window)
+    if draw_wave(axes, face, *interval_s):
+        axes.legend(loc="upper right", fontsize=8, frameon=False)
+    axes.set_xlim(interval_s)
 
 
 def plotted_interval(face: FaceResult, window: WindowResult | None) -> tuple[float, float]:
@@ -114,8 +117,9 @@ def plotted_interval(face: FaceResult, window: WindowResult | None) -> tuple[flo
     return start_s, start_s + SHOWN_S
 
 
-def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> None:
-    """Draw the waveform of a face between two times, with its beats."""
+def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> int:
+    """Draw the waveform of a face between two times, with its beats; returns the number of beats."""
+    count = 0
     wider = _slice(face.wave, start_s - _SETTLE_S, end_s + _SETTLE_S)
     smooth = Waveform(display_filter(wider), wider.fps, wider.start_s, wider.valid)
     wave = _slice(smooth, start_s, end_s)
@@ -125,14 +129,12 @@ def draw_wave(axes: Axes, face: FaceResult, start_s: float, end_s: float) -> Non
         has_rate = isinstance(face.summary, Estimate)
         axes.plot(wave.t_s, values, color=PULSE if has_rate else QUIET, lw=1.3)
         beats_s = face.beats_s[(face.beats_s >= wave.t_s[0]) & (face.beats_s <= wave.t_s[-1])]
-        axes.plot(
-            *beat_markers(wave.t_s, values, beats_s), "o", color=BEAT, ms=4, label=f"{len(beats_s)} beats"
-        )
-        if len(beats_s):
-            axes.legend(loc="upper right", fontsize=8, frameon=False)
+        count = len(beats_s)
+        axes.plot(*beat_markers(wave.t_s, values, beats_s), "o", color=BEAT, ms=4, label=f"{count} beats")
     axes.set_ylim(-1.25, 1.35)
     axes.set_yticks([])
     _label(axes, "time (s)", "pulse waveform")
+    return count
 
 
 def beat_markers(t_s: FloatArray, values: FloatArray, beats_s: FloatArray) -> tuple[FloatArray, FloatArray]:
