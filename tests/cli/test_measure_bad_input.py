@@ -181,6 +181,16 @@ def test_an_unknown_method_suggests_the_nearest_name(film: Films, capfd: pytest.
     assert "did you mean 'pos'?" in capfd.readouterr().err
 
 
+def test_an_empty_name_is_not_the_current_folder(
+    film: Films, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As in a script whose variable is not set."""
+    (tmp_path / "face.mp4").write_bytes(film("short").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert run(["measure", ""]) == 2
+    assert capfd.readouterr().err == "error: the name of an input is empty; name a video or a folder\n"
+
+
 def test_no_video_is_a_usage_error() -> None:
     assert run(["measure"]) == 2
 

@@ -174,6 +174,7 @@ def refusal(video: Any, **options: Any) -> str:
         ("face.mp4", {"t_s": [0, 1 / 30]}, "t_s: got given"),
         ("https://example.org/face.mp4", {}, "is a web address; download the file first"),
         ("absent.mp4", {}, "does not exist"),
+        ("", {}, "video: got an empty name"),
     ],
 )  # fmt: skip
 def test_misuse_is_refused(video: Any, options: dict[str, Any], words: str) -> None:

@@ -34,8 +34,11 @@ def open_inputs(
     Standard input and downloads are copied to temporary files, which are removed at the end. Objects of a
     store are fetched later, by the process that measures them.
     """
+    from ..errors import UsageError
     from ..measurement.batch import VideoInput, find_videos
 
+    if "" in names:  # Path("") is the current folder
+        raise UsageError("the name of an input is empty; name a video or a folder")
     names = [_local(name) for given in names for name in _expand_list(given)]
     for name in names:
         _refuse_network(name, allow_network)

@@ -190,6 +190,8 @@ def _open_array(rgb: npt.NDArray[Any], fps: float | None, times_s: FloatArray | 
 
 
 def _open_path(path: str | Path, fps: float | None, times_s: FloatArray | None) -> FrameSource:
+    if path == "":
+        raise ArgumentError("video", "an empty name", _ACCEPTED)
     if _URL.match(str(path)):
         raise VideoError(path, "is a web address", "download the file first")
     if os.path.isdir(path):
