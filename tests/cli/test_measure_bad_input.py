@@ -191,6 +191,12 @@ def test_an_empty_name_is_not_the_current_folder(
     assert capfd.readouterr().err == "error: the name of an input is empty; name a video or a folder\n"
 
 
+@pytest.mark.parametrize("face", ["big", "-1", ""])
+def test_an_unknown_face_names_all_choices(face: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", "face.mp4", "--face", face]) == 2
+    assert capfd.readouterr().err.endswith("accepted: all, largest or the number of a face\n")
+
+
 def test_no_video_is_a_usage_error() -> None:
     assert run(["measure"]) == 2
 

@@ -14,7 +14,7 @@ import badfiles
 from phase_rppg.errors import VideoError
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.encode import write_video
-from phase_rppg.video.probe import probe
+from phase_rppg.video.probe import is_still_picture, probe
 
 pytestmark = pytest.mark.smoke
 
@@ -142,3 +142,20 @@ def test_damaged_bytes_end_in_frames_or_a_video_error(
     with contextlib.suppress(VideoError):
         times.extend(frame.t_s for frame in VideoFile(path).frames())
     assert np.all(np.diff(times) > 0)
+
+
+@pytest.mark.parametrize(
+    ("head", "still"),
+    [
+        (b"\xff\xd8\xff\xe0", True),
+        (b"RIFF\x24\0\0\0WEBPVP8 ", True),
+        (b"RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0ANIM", False),
+        (b"RIFF\x24\0\0\0AVI LIST", False),
+        (b"\0\0\0\x18ftypheic", True),
+        (b"\0\0\0\x18ftypavif", True),
+        (b"\0\0\0\x18ftypisom", False),
+        (b"\0\0\0\x14ftypqt  ", False),
+    ],
+)
+def test_still_pictures_are_known_by_their_first_bytes(head: bytes, still: bool) -> None:
+    assert is_still_picture(head) == still

@@ -161,7 +161,7 @@ def command(
     from ..workers import Engine
     from .measure_inputs import open_inputs
 
-    number = int(face) if face.isdecimal() else None
+    number = face_number(face)
     settings = MeasureOptions(
         model, window_s, step_s, "all" if number is not None else face, fps, gated=not ungated
     )
@@ -205,6 +205,18 @@ def command(
             batch = Batch(settings, FaceChoice(number), files, printed)
             code = batch.run(found, failures, count, where)
     raise typer.Exit(code)
+
+
+def face_number(face: str) -> int | None:
+    """Return the number that `--face` names, or None for a word."""
+    from ..errors import ArgumentError
+    from ..session.config import FACES
+
+    if face.isdecimal():
+        return int(face)
+    if face not in FACES:
+        raise ArgumentError("--face", face, f"{', '.join(FACES)} or the number of a face")
+    return None
 
 
 def is_single(name: str, video: VideoInput) -> bool:

@@ -13,6 +13,7 @@ from .guard import GuardedDecoder
 
 # The first bytes of JPEG, PNG, BMP and TIFF files. A file of several JPEG pictures is a video.
 _STILL_PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"II*\0", b"MM\0*")
+_STILL_BRANDS = (b"heic", b"heix", b"mif1", b"avif")  # of HEIF and AVIF files; sequences have other brands
 _JPEG_STREAMS = (".mjpg", ".mjpeg")
 _ANIMATED_PNG = b"acTL"
 _HEAD_BYTES = 4096
@@ -47,8 +48,15 @@ def check_video_file(path: str | Path) -> None:
     with open(path, "rb") as handle:
         head = handle.read(_HEAD_BYTES)
     is_stream = Path(path).suffix.lower() in _JPEG_STREAMS or _ANIMATED_PNG in head
-    if head.startswith(_STILL_PICTURES) and not is_stream:
+    if is_still_picture(head) and not is_stream:
         raise VideoError(path, "is a still picture", "give a video or a folder of frames")
+
+
+def is_still_picture(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a picture."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return b"ANIM" not in head
+    return head.startswith(_STILL_PICTURES) or (head[4:8] == b"ftyp" and head[8:12] in _STILL_BRANDS)
 
 
 def check_file(path: str | Path) -> None:
