@@ -198,7 +198,8 @@ def tables(record: dict[str, Any]) -> str:
         "workers need.", "",
         f"Assumed: US$ {ASSUMED['usd_per_vcpu_hour']} per vCPU-hour on demand and "
         f"{ASSUMED['usd_per_spot_vcpu_hour']} spot, US$ {ASSUMED['usd_per_gb_month']} per GB and month,\n"
-        f"{ASSUMED['video_mbit_per_s']:g} Mbit/s of video. A vCPU, a virtual processor of a\nrented machine, is taken as the core that was measured.",
+        f"{ASSUMED['video_mbit_per_s']:g} Mbit/s of video. A vCPU, a virtual processor of a rented machine, "
+        "is taken as\nthe core that was measured.",
         "",
     ])  # fmt: skip
 

@@ -24,7 +24,8 @@ SITE_PAGES = {
     (ROOT / "docs" / name).resolve()
     for name in re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
 }
-FOLDERS = {path.name for path in (*ROOT.iterdir(), *PACKAGE.iterdir()) if path.is_dir()}
+OUTPUT = {"build", "data", "dist", "runs", "site"}  # folders that commands of the examples write
+FOLDERS = {path.name for path in (*ROOT.iterdir(), *PACKAGE.iterdir()) if path.is_dir()} - OUTPUT
 # A folder of the repository or of the package, then at least one more part.
 PATH = re.compile(r"(?<![\w/.~…<{])((?:[\w.-]+/)+[\w.-]*)(?![\w*<{/…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
