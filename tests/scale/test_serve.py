@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -144,6 +147,95 @@ def test_the_command_refuses_unsafe_settings(
         monkeypatch.setenv("PHASE_SERVE_TOKEN", token)
     assert run(["serve", *words]) == 2
     assert told in capfd.readouterr().err
+
+
+class Server:
+    """The service on a free port, with a short deadline for the headers of a request."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is missing: the extra serve")
+        from phase_rppg.web.request_deadline import DeadlineProtocol
+
+        monkeypatch.setattr(DeadlineProtocol, "request_s", 1.0)
+        config = uvicorn.Config(
+            Service(SMALL).app(),
+            port=0,
+            log_config=None,
+            http=DeadlineProtocol,
+            limit_concurrency=16,
+            timeout_keep_alive=15,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run)
+
+    def __enter__(self) -> int:
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.02)
+        port: int = self._server.servers[0].sockets[0].getsockname()[1]
+        return port
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"", b"GET /healthz HTTP/1.1\r\nX: ", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /h"],
+    ids=["silent", "first request", "second request"],
+)
+def test_clients_that_send_slowly_are_cut_off(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Server(monkeypatch) as port, contextlib.ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5)) for _ in range(10)
+        ]
+        for client in clients:
+            client.sendall(start)
+        end_s = time.monotonic() + 10
+        while clients and time.monotonic() < end_s:
+            time.sleep(0.2)
+            clients = [client for client in clients if is_connected(client)]
+        assert clients == []
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+
+
+def is_connected(client: socket.socket) -> bool:
+    """Send one byte, and return whether the server has not closed the connection."""
+    try:
+        client.sendall(b"a")
+        client.settimeout(0.001)
+        while client.recv(65536):
+            pass
+        return False
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def test_a_body_that_breaks_off_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = b"POST /v1/measure HTTP/1.1\r\nHost: localhost\r\nContent-Type: video/mp4\r\n"
+    with Server(monkeypatch) as port:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(head + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\nabc")
+            assert b" 400 " in client.recv(65536)
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(head + b"Content-Length: 100\r\n\r\nabc")
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/v1/measure", 405)])
+def test_a_refused_address_has_the_headers_of_other_answers(
+    path: str, status: int, client: TestClient
+) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    for name, value in service_module.HEADERS.items():
+        assert answer.headers[name] == value
 
 
 @pytest.mark.skipif(not os.environ.get("PHASE_SLOW_TESTS"), reason="slow: set PHASE_SLOW_TESTS=1")

@@ -48,6 +48,7 @@ def command(
     require("starlette", "uvicorn")
     import uvicorn
 
+    from ..web.request_deadline import DeadlineProtocol
     from ..web.service import LOOPBACK, Service, ServiceLimits
 
     token = _token(token_file)
@@ -65,7 +66,7 @@ def command(
     try:
         uvicorn.run(
             service.app(), host=host, port=port, log_level="warning", access_log=False, server_header=False,
-            limit_concurrency=8 * limits.queue + 16, timeout_keep_alive=15,
+            limit_concurrency=8 * limits.queue + 16, timeout_keep_alive=15, http=DeadlineProtocol,
         )  # fmt: skip
     except KeyboardInterrupt:
         pass

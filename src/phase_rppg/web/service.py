@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -150,7 +151,8 @@ class Service:
             Route("/metrics", self._answered(self._show_metrics), methods=["GET"]),
             Route("/openapi.json", self._answered(self._describe), methods=["GET"]),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan)
+        refused: dict[Any, Any] = {HTTPException: _refuse_address}
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=refused)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -236,6 +238,8 @@ class Service:
             size = await asyncio.wait_for(receive(), self.limits.seconds)
         except asyncio.TimeoutError:
             raise Refused(408, f"the video did not arrive within {self.limits.seconds:g} s") from None
+        except ClientDisconnect:
+            raise Refused(400, "the connection ended before the video") from None
         if not size:
             raise Refused(400, "the body is empty; send the video as the body")
         self.metrics.uploaded_bytes += size
@@ -280,6 +284,11 @@ class Service:
                 process.terminate()
             self._pool.shutdown(wait=wait, cancel_futures=True)
             self._pool = None
+
+
+async def _refuse_address(_: Request, error: HTTPException) -> Response:
+    """Answer an unknown address or method, with the headers of every other answer."""
+    return JSONResponse({"error": error.detail}, error.status_code, {**HEADERS, **(error.headers or {})})
 
 
 def read_options(query: Mapping[str, str]) -> tuple[MeasureOptions, bool]:
