@@ -175,7 +175,13 @@ def test_a_long_video_waits_in_a_smaller_ring() -> None:
         saved = 2 * size * (8 - guard.ring_slots(size, count))
         assert saved == pytest.approx(96 * count, abs=size)
     assert guard.ring_slots(size, 1 << 31) == 2
-    assert guard.ring_slots(8192 * 4320 * 3) == 2
+    assert guard.ring_slots(3840 * 2160 * 3 // 2) == guard.ring_slots(8192 * 4320 * 3) == 1
+
+
+def test_a_ring_of_one_slot_delivers_the_same_pictures(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_RING_BYTES", 1)
+    shades = [int(frame.rgb[0, 0, 0]) for frame in VideoFile(video).frames_without_copy()]
+    assert shades == list(range(60))
 
 
 def test_no_child_outlives_its_reader(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from ..signal import hrv, rate
 from ..signal.beat_jitter import beat_jitter_s
 from ..signal.beat_timing import refine_beats
 from ..signal.breathing import breathing
+from ..signal.median import median
 from ..types import Estimate, FloatArray, NoReading, Reading, SummaryEstimate, Waveform
 from .result_buffer import BoxBuffer, ResultBuffer
 
@@ -96,7 +97,7 @@ def _with_positions(faces: Sequence[FaceResult]) -> tuple[FaceResult, ...]:
 
 def _centre_px(face: FaceResult) -> float:
     """Return the median horizontal position of a face."""
-    return float(np.median(face.boxes.boxes[:, 0] + face.boxes.boxes[:, 2] / 2))
+    return float(median(face.boxes.boxes[:, 0] + face.boxes.boxes[:, 2] / 2))
 
 
 def _position_names(count: int) -> list[str | None]:
@@ -131,7 +132,7 @@ def _face(buffer: ResultBuffer, face: int, bits_per_pixel: float | None) -> Face
         boxes=buffer.boxes.get(face, BoxBuffer()).to_track(face),
         thumbnail=buffer.thumbnails.get(face),
         advice=text,
-        face_px=float(np.median(np.fromiter((w.quality.face_px for w in windows), np.float64))),
+        face_px=float(median(np.fromiter((w.quality.face_px for w in windows), np.float64))),
         seen_s=float(wave.valid.sum() / wave.fps),
     )
 

@@ -7,6 +7,7 @@ from collections import deque
 import numpy as np
 
 from ..face.crop import to_bytes
+from ..signal.median import median
 from ..signal.uniform_clock import Step
 from ..types import BoolArray, ByteArray, Clip, FloatArray, RgbTrace, Waveform
 from .clock import Clock, History, at_ticks
@@ -108,7 +109,7 @@ class FaceState:
             background=background if has_background.any() else None,
             centre=rows[:, [_X, _Y]],
             coverage=float(seen.mean()),
-            face_px=float(np.median(rows[seen, _FACE_PX])) if seen.any() else 0.0,
+            face_px=float(median(rows[seen, _FACE_PX])) if seen.any() else 0.0,
             clipped=float(rows[seen, _CLIPPED].mean()) if seen.any() else 0.0,
             fps=true_fps,
             max_gap_s=max_gap_s,

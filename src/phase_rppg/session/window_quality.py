@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import registry
 from ..signal import quality, rate
+from ..signal.median import median
 from ..signal.rate import Peak, Spectrum
 from ..signal.rate_tracking import TrackedRate
 from ..signal.rhythm import rhythm
@@ -123,7 +124,7 @@ def _beats(window: Window, bpm: float) -> dict[str, float]:
 
 
 def _mean_colour(trace: RgbTrace) -> FloatArray:
-    return np.median(trace.values[trace.valid], axis=0) if trace.valid.any() else np.zeros(3)
+    return median(trace.values[trace.valid]) if trace.valid.any() else np.zeros(3)
 
 
 def _background(samples: WindowSamples, bpm: float, amplitude: float) -> float:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..types import BoolArray, FloatArray, Waveform
 from . import filters, hrv, rate
+from .median import median
 
 WINDOW_S = 10.0
 _MIN_BEATS = 5  # in a window, to estimate its rate
@@ -74,18 +75,18 @@ def wave_jitter_s(wave: Waveform, beats_s: FloatArray) -> float:
         inside = beats_s[(beats_s >= start_s) & (beats_s < start_s + WINDOW_S)]
         if len(inside) >= _MIN_BEATS and wave.valid[first : first + size].all() and _complete(inside):
             variances.append(_variance(*_with_constant_interval(wave, inside)))
-    return math.sqrt(np.median(variances)) if variances else math.inf
+    return math.sqrt(median(variances)) if variances else math.inf
 
 
 def _complete(beats_s: FloatArray) -> BoolArray:
     """Return whether no beat is missing."""
     intervals_s = np.diff(beats_s)
-    return np.asarray(intervals_s.max() < _MAX_PAUSE * np.median(intervals_s))
+    return np.asarray(intervals_s.max() < _MAX_PAUSE * median(intervals_s))
 
 
 def _with_constant_interval(wave: Waveform, beats_s: FloatArray) -> tuple[Waveform, float]:
     """Return the wave between the first and the last beat, resampled to equal intervals, and the interval."""
-    interval_s = float(np.median(np.diff(beats_s)))
+    interval_s = float(median(np.diff(beats_s)))
     even_s = beats_s[0] + interval_s * np.arange(len(beats_s))
     clock_s = np.arange(even_s[0], even_s[-1], 1 / wave.fps)
     values = np.interp(np.interp(clock_s, even_s, beats_s), wave.t_s, wave.values)
@@ -101,12 +102,12 @@ def _variance(wave: Waveform, interval_s: float) -> float:
     low, high = _BAND[0] * hz, min(_BAND[1] * hz, 0.95 * wave.fps / 2)
     if not len(noise) or low >= high:
         return math.inf
-    level = float(np.median(noise)) / math.log(2)  # mean power of noise; the median ignores other peaks
+    level = float(median(noise)) / math.log(2)  # mean power of noise; the median ignores other peaks
     # Power is the squared amplitude of a sine, which is twice its variance.
     density = level / 2 * wave.duration_s / _HANN_BANDWIDTH
     slope_variance = density * (2 * math.pi) ** 2 * (high**3 - low**3) / 3
     x = filters.bandpass(wave.values, wave.fps, low, high, order=2)
     beats = np.arange(0, wave.duration_s, interval_s)
     at = np.clip(np.rint(beats * wave.fps).astype(int), 1, len(x) - 2)
-    curvature = float(np.median(2 * x[at] - x[at - 1] - x[at + 1])) * wave.fps**2
+    curvature = float(median(2 * x[at] - x[at - 1] - x[at + 1])) * wave.fps**2
     return slope_variance / curvature**2 if curvature > 0 else math.inf

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..types import BoolArray, FloatArray, Waveform
 from . import filters
+from .median import median
 from .resample import interpolate_invalid
 
 MIN_BEATS = 8  # fewer beats give no template
@@ -31,7 +32,7 @@ def refine_beats(wave: Waveform, beats_s: FloatArray) -> FloatArray:
     """
     if len(beats_s) < MIN_BEATS:
         return beats_s
-    interval_s = float(np.median(np.diff(beats_s)))
+    interval_s = float(median(np.diff(beats_s)))
     beats_s = beats_s[_has_samples(wave, beats_s, _EDGE * interval_s)]
     low_hz, high_hz = _BAND[0] / interval_s, min(_BAND[1] / interval_s, 0.45 * wave.fps)
     if low_hz >= high_hz or len(beats_s) < MIN_BEATS:
@@ -49,7 +50,7 @@ def refine_beats(wave: Waveform, beats_s: FloatArray) -> FloatArray:
         at = np.rint((times_s[whole] - start_s) * fine_hz).astype(np.int64)
         shift, found = _shifts(fine[np.clip(at[:, None] + offsets, 0, len(fine) - 1)], most)
         moved_s = np.where(found, start_s + (at + shift) / fine_hz, times_s[whole])
-        times_s[whole] = moved_s - np.median(moved_s - times_s[whole])
+        times_s[whole] = moved_s - median(moved_s - times_s[whole])
     return times_s
 
 
@@ -81,7 +82,7 @@ def _shifts(pieces: FloatArray, most: int) -> tuple[FloatArray, BoolArray]:
     middle = pieces[:, most : pieces.shape[1] - most]  # (N,L)
     weights = np.hanning(middle.shape[1] + 2)[1:-1]
     centred = middle - (middle @ weights / weights.sum())[:, None]
-    template = np.median(centred / np.sqrt(centred**2 @ weights)[:, None].clip(1e-300), axis=0)  # (L,)
+    template = median(centred / np.sqrt(centred**2 @ weights)[:, None].clip(1e-300), axis=0)  # (L,)
     kernel = weights * (template - template @ weights / weights.sum())
     windows = np.lib.stride_tricks.sliding_window_view(pieces, len(kernel), axis=1)  # (N,2·most+1,L)
     match = windows @ kernel  # (N,2·most+1)

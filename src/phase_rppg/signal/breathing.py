@@ -23,6 +23,7 @@ import numpy as np
 
 from ..types import BoolArray, FloatArray, Waveform
 from . import filters, hrv
+from .median import median
 from .resample import interpolate_invalid
 
 BAND_PER_MINUTE = (5.0, 36.0)
@@ -105,7 +106,7 @@ def breathing(beats_s: FloatArray, wave: Waveform, slow: SlowSignals | None = No
     if len(clear) < _MIN_CLEAR * len(found):
         return NoBreathing(BreathingReason.UNCLEAR, float(np.mean([one.p_ok for one in found])))
     columns = np.array([(one.per_minute, one.low, one.high, one.p_ok) for one in clear])
-    rate, low, high = np.median(columns[:, :3], axis=0).tolist()
+    rate, low, high = median(columns[:, :3], axis=0).tolist()
     return Breathing(rate, min(low, rate), max(high, rate), float(columns[:, 3].mean()))
 
 
@@ -117,7 +118,7 @@ def _window(
     if len(inside) < _MIN_BEATS:
         return Breathing(0.0, 0.0, 0.0, 0.0)
     signs = _beat_signs(inside, wave) | ({} if slow is None else _slow_signs(slow, inside[0], inside[-1]))
-    nyquist_hz = 0.5 / float(np.median(np.diff(inside)))
+    nyquist_hz = 0.5 / float(median(np.diff(inside)))
     return _most_probable(signs, nyquist_hz, float(inside[-1] - inside[0]))
 
 
@@ -129,14 +130,14 @@ def _beat_signs(beats_s: FloatArray, wave: Waveform) -> dict[str, FloatArray]:
     if normal.sum() < _MIN_BEATS // 2:
         return {}
     signs: dict[str, FloatArray] = {"intervals": np.interp(clock_s, beats_s[1:][normal], intervals_s[normal])}
-    interval_s = float(np.median(intervals_s))
+    interval_s = float(median(intervals_s))
     low_hz, high_hz = 0.6 / interval_s, min(3 / interval_s, 0.45 * wave.fps)
     if low_hz < high_hz:
         x = filters.bandpass(interpolate_invalid(wave.values, wave.valid), wave.fps, low_hz, high_hz)
         reach = max(round(0.45 * interval_s * wave.fps), 1)
         at = np.rint((beats_s - wave.start_s) * wave.fps).astype(int)[:, None] + np.arange(-reach, reach + 1)
         heights = np.ptp(x[np.clip(at, 0, len(x) - 1)], axis=1)
-        floor = 1e-6 * float(np.median(heights)) + 1e-300
+        floor = 1e-6 * float(median(heights)) + 1e-300
         signs["amplitude"] = np.interp(clock_s, beats_s, np.log(np.maximum(heights, floor)))
     return signs
 

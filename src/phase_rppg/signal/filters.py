@@ -76,17 +76,28 @@ def remove_linear_trend(values: FloatArray, weights: FloatArray | None = None) -
     """Subtract the straight line that weighted least squares fits."""
     values = np.asarray(values, float)
     count = len(values)
-    w = np.ones(count) if weights is None else np.asarray(weights, float)
-    total = w.sum()
+    w, t, weighted_t, total, spread = _ones(count) if weights is None else _line(np.asarray(weights, float))
     if total <= 0:
         return np.zeros_like(values)
     columns = values.reshape(count, -1)
-    t = np.arange(count) - (w @ np.arange(count)) / total
     out = columns - (w @ columns) / total
-    spread = w @ t**2
     if spread > 0:
-        out = out - np.outer(t, (w * t) @ out / spread)
+        out -= t[:, None] * (weighted_t @ out / spread)
     return out.reshape(values.shape)
+
+
+def _line(w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:
+    """Return the weights w, the time t from their centre, w·t, and the sums of w and of w·t²."""
+    at = np.arange(len(w), dtype=float)
+    total = float(w.sum())
+    t = at - (w @ at) / total if total > 0 else at
+    return w, t, w * t, total, float(w @ t**2)
+
+
+@lru_cache(maxsize=32)
+def _ones(count: int) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:
+    """Return the `_line` of equal weights."""
+    return _line(np.ones(count))
 
 
 def bandpass(
@@ -132,6 +143,7 @@ def butterworth(values: FloatArray, fps: float, low_hz: float, high_hz: float, o
     return np.asarray(filtfilt(b, a, np.asarray(values, float), axis=0))
 
 
+@lru_cache(maxsize=64)
 def fast_length(count: int) -> int:
     """Return the smallest length ≥ count of the form 2ᵃ·{1, 3, 5, 9, 15}, for which the FFT is fast."""
     best = 1 << max(count - 1, 0).bit_length()

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..types import BoolArray, FloatArray
 from . import filters
+from .median import median
 
 MIN_DURATION_S = {"rmssd_ms": 30.0, "sdnn_ms": 45.0, "pnn50": 45.0, "lf_hf": 120.0}  # of usable beats
 MIN_RESPIRATION_S = 30.0
@@ -81,7 +82,7 @@ def failed_limits(beat_times_s: FloatArray, jitter_s: float = 0.0) -> dict[str, 
     }
     if "rmssd_ms" in failed:
         return failed
-    precise_s = MAX_JITTER * float(np.median(intervals_s))
+    precise_s = MAX_JITTER * float(median(intervals_s))
     rmssd_s, sdnn_s = _rmssd_s(intervals_s, normal), _sdnn_s(intervals_s, normal)
     for name in MIN_DURATION_S.keys() - failed.keys():
         noise_s = (
@@ -149,14 +150,14 @@ def respiration(beat_times_s: FloatArray) -> float | None:
     normal = normal_intervals(intervals_s)
     if normal.mean() < 1 - MAX_DROPPED:
         return None
-    return _breathing_peak(beat_times_s[1:][normal], intervals_s[normal], 0.5 / float(np.median(intervals_s)))
+    return _breathing_peak(beat_times_s[1:][normal], intervals_s[normal], 0.5 / float(median(intervals_s)))
 
 
 def normal_intervals(intervals_s: FloatArray) -> BoolArray:
     """Return which intervals lie between two normal beats."""
     half = 5
     padded = np.pad(intervals_s, half, mode="reflect" if len(intervals_s) > half else "edge")
-    local_median = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
+    local_median = median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
     return np.asarray(
         (intervals_s > 0.3)
         & (intervals_s < 1.5)

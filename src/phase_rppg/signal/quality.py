@@ -6,10 +6,13 @@ another signal has the same line.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ..types import BoolArray, ComplexArray, FloatArray, RgbTrace, Waveform
 from . import rate
+from .median import median
 
 NEIGHBOURHOOD_HZ = 0.6  # half width of the neighbourhood of a line
 MIN_CONTRAST = 4.0  # smallest ratio of a line to the median power of its neighbourhood
@@ -106,6 +109,7 @@ def rate_change_bpm(wave: Waveform) -> float:
     return abs(found[1] - found[0])
 
 
+@lru_cache(maxsize=2)  # several features of a window use those of its skin and its background
 def _relative_phasors(trace: RgbTrace, bpm: float) -> ComplexArray:
     """Return the complex AC/DC (3,) of the channels at `bpm`."""
     if not trace.valid.any():
@@ -144,13 +148,14 @@ def shared_line(
     strongest = 0.0
     columns = other.reshape(len(other), -1)
     spectra = rate.spectra(columns, fps, valid) if spec is None else [spec]
+    in_band = spectra[0].band  # all spectra have the same frequencies
+    line = spectra[0].line_mask(bpm / 60) & in_band
+    chance = float(line.sum()) / max(int(in_band.sum()), 1)
     for column, found in zip(columns.T, spectra, strict=True):
-        in_band = found.band
-        if found.power[in_band].sum() <= 1e-24 * (1e-12 + float(np.max(np.abs(column))) ** 2):
+        in_all = found.power[in_band].sum()
+        if in_all <= 1e-24 * (1e-12 + float(np.max(np.abs(column))) ** 2):
             continue
-        line = found.line_mask(bpm / 60) & in_band
-        chance = float(line.sum()) / max(int(in_band.sum()), 1)
-        share = float(found.power[line].sum() / found.power[in_band].sum())
+        share = float(found.power[line].sum() / in_all)
         strength = max(0.0, (share - chance) / max(1 - chance, 1e-9))
         if full_scale is not None and full_scale > 0:
             strength = max(strength, _contrast(found, bpm / 60))
@@ -168,7 +173,7 @@ def _contrast(spec: rate.Spectrum, hz: float) -> float:
 def _neighbourhood_power(spec: rate.Spectrum, hz: float) -> float:
     """Return the median power within the band on both sides of a line."""
     around = spec.band & ~spec.line_mask(hz) & (np.abs(spec.hz - hz) <= NEIGHBOURHOOD_HZ)
-    return float(np.median(spec.power[around])) if around.any() else float(spec.at(hz))
+    return float(median(spec.power[around])) if around.any() else float(spec.at(hz))
 
 
 def _decibel(power: float, over: float) -> float:

@@ -288,14 +288,17 @@ def find_beats(
         return np.zeros(0)
     x = filters.bandpass(interpolate_invalid(wave.values, wave.valid), wave.fps, low, high, order=2)
     maxima = np.flatnonzero((x[1:-1] > x[:-2]) & (x[1:-1] >= x[2:]) & (x[1:-1] > 0)) + 1
+    heights, apart = x[maxima].tolist(), (shortest * wave.fps / local_hz[maxima]).tolist()
     chosen: list[int] = []
-    for i in maxima:  # of two maxima closer than the shortest interval, keep the higher one
-        if chosen and i - chosen[-1] < shortest * wave.fps / local_hz[i]:
-            if x[i] > x[chosen[-1]]:
-                chosen[-1] = int(i)
-        else:
-            chosen.append(int(i))
-    at = np.asarray([i for i in chosen if wave.valid[i]], dtype=np.int64)
+    highest = 0.0  # of the last one
+    for i, height, least in zip(maxima.tolist(), heights, apart, strict=True):
+        if not chosen or i - chosen[-1] >= least:
+            chosen.append(i)
+            highest = height
+        elif height > highest:  # of two maxima closer than the shortest interval, keep the higher one
+            chosen[-1], highest = i, height
+    at = np.asarray(chosen, dtype=np.int64)
+    at = at[wave.valid[at]]
     if len(at) == 0:
         return np.zeros(0)
     left, middle, right = x[at - 1], x[at], x[at + 1]

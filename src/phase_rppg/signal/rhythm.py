@@ -12,6 +12,7 @@ import numpy as np
 
 from ..types import FloatArray, Waveform
 from . import filters, rate
+from .median import median
 from .resample import interpolate_invalid
 
 MIN_BEATS = 5  # fewer beats have no spread
@@ -60,6 +61,6 @@ def _match(wave: Waveform, beats_s: FloatArray, searched_hz: float, mean_s: floa
         return 0.0
     beats = x[at[:, None] + np.arange(-reach, reach + 1)]  # (N,L)
     beats = beats - beats.mean(1, keepdims=True)
-    middle = np.median(beats, axis=0)
+    middle = median(beats)
     size = np.linalg.norm(beats, axis=1) * np.linalg.norm(middle)
-    return float(np.median(beats @ middle / np.maximum(size, 1e-300)))
+    return float(median(beats @ middle / np.maximum(size, 1e-300)))

@@ -15,6 +15,7 @@ An unexpected exception is a bug of this script: its traceback goes to stderr an
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import mmap
@@ -38,6 +39,7 @@ MAX_DAMAGED_IN_A_ROW = 200  # packets
 ASSUMED_FPS = 30.0  # of a file without a frame rate
 MAX_MEMORY_BYTES = 6 << 30
 PARENT_POLL_S = 0.5
+GC_OBJECTS = 25_000  # between two searches for reference cycles, so that none delays the import of av
 LIMITED_RANGE, FULL_RANGE, BT601 = 1, 2, 5  # the numbers of FFmpeg
 OUT_OF_MEMORY = 3  # exit code: the video needs more than MAX_MEMORY_BYTES
 
@@ -428,6 +430,7 @@ def exit_with_parent(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(GC_OBJECTS)
     sys.path.pop(0)  # this folder: its files must not shadow other modules
     limit_memory()
     exit_with_parent(int(sys.argv[1]))

@@ -37,7 +37,7 @@ DECODER_SCRIPT = Path(decoder_process.__file__)
 HANG_S = 30.0  # without an answer, after which the decoder is stopped
 KEPT_STDERR_BYTES = 64 << 10  # of the end of stderr, enough for a traceback
 _WINDOWS_CRASH = 0x80000000  # smallest exit code of an exception of the processor or the system
-_RING_BYTES = 16 << 20  # approximate size of the ring buffer, which holds 2 to 8 pictures
+_RING_BYTES = 16 << 20  # approximate size of the ring buffer, which holds 1 to 8 pictures
 # Memory of the result per frame of the video, measured at 15 frames per second. At 30 frames per second it is
 # a third less.
 _RESULT_BYTES_PER_FRAME = 96
@@ -240,12 +240,12 @@ def _exit_reason(code: int) -> str:
 def ring_slots(picture_bytes: int, count: int = 0) -> int:
     """Return the number of pictures in the ring buffer, smaller for long videos, whose results need memory.
 
-    Each picture of the ring counts twice, once in each process.
+    Each picture of the ring counts twice, once in each process. The child decodes the next picture while the
+    parent reads one, so that one slot is enough for pictures that take long to decode.
     """
-    slots = min(8, _RING_BYTES // picture_bytes) - round(
-        count * _RESULT_BYTES_PER_FRAME / (2 * picture_bytes)
-    )
-    return max(2, slots)
+    slots = max(1, min(8, _RING_BYTES // picture_bytes))
+    saved = round(count * _RESULT_BYTES_PER_FRAME / (2 * picture_bytes))
+    return max(min(2, slots), slots - saved)
 
 
 def _anonymous_file() -> int:
