@@ -42,7 +42,7 @@ def draw(path: str) -> None:
         axes.plot(np.arange(len(difference)) / FPS, difference - difference.mean())
         axes.set_title("as filmed" if crf is None else f"H.264, CRF {crf}", loc="left")
     panels[-1].set_xlabel("time (s)")
-    figure.supylabel("change of green by blood (grey levels)")
+    panels[1].set_ylabel("change of green by blood (grey levels)")
     figure.savefig(path, dpi=100)
 
 

@@ -21,8 +21,8 @@ def draw(path: str) -> None:
     wave = oscillator.recurrence(force)
     axes.plot(t_s, wave / wave.max(), label="recurrence")
     axes.plot(t_s, convolve(oscillator.kernel(180), force) / wave.max(), ":", lw=3, label="convolution")
-    axes.set_xlabel("time (s)")
-    axes.legend()
+    axes.set(xlabel="time (s)", ylabel="force and wave (relative)", ylim=(-0.6, 1.4))
+    axes.legend(ncols=3, loc="upper center")
     figure.savefig(path, dpi=100)
 
 

@@ -19,6 +19,7 @@ from .world import load
 SECONDS = 3.0
 _CELL_IN = 1.7  # width of one sample on the sheet
 _NAME_IN = 1.6  # width of the column of names
+_CHARACTER_IN = 0.07  # of the line at the top
 _DRIFT = 30.0  # regularisation of the detrending: it removes drift and keeps the pulse
 
 
@@ -39,11 +40,12 @@ def contact_sheet(
     width, row = _NAME_IN + columns * _CELL_IN, 0.85 * _CELL_IN
     height = row * len(worlds) + 0.5
     figure = Figure((width, height), dpi=130)
-    figure.text(
-        0.5, 1 - 0.25 / height, ha="center", va="center", fontsize=8,
-        s=f"First and last picture of {SECONDS:g} s. Green: negative green channel of the skin, detrended. "
-        "Red: true blood volume (absent without a pulse).",
-    )  # fmt: skip
+    legend = (
+        f"First and last picture of {SECONDS:g} s. Green: negative green channel of the skin, detrended. "
+        "Red: true blood volume (absent without a pulse)."
+    )
+    text = textwrap.fill(legend, int(width / _CHARACTER_IN))
+    figure.text(0.5, 1 - 0.25 / height, text, ha="center", va="center", fontsize=8)
     left, inner = _NAME_IN / width, 1 - _NAME_IN / width
     for k, world in enumerate(worlds):
         samples = made[k * columns : (k + 1) * columns]
