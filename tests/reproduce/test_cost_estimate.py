@@ -68,9 +68,36 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str]) -> None
     assert "20 TFLOP/s sustained, an assumption" in shown
 
 
+def test_the_plan_of_all_tables_has_the_settings_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With both trainings, every network of table 1 is trained twice, for each seed."""
+    monkeypatch.setattr(cost_estimate, "_network_cost", lambda network, frames, batch: (16, 1, 1.0))
+    plans, data = cost_estimate.all_plans(), cost_estimate.nominal_domains()
+    one = cost_estimate.plan_costs(plans, None, data)
+    settings = cost_estimate.CostSettings(seeds=(0, 1), training="both", budget="smoke")
+    two = cost_estimate.plan_costs(plans, settings, data)
+    assert len(two[0].trainings) == 2 * 2 * len(one[0].trainings)
+    assert two[-1].clips < one[-1].clips
+    assert (one[-1].name, two[-1].name) == (cost_estimate.SHARED, cost_estimate.SHARED)
+
+
+def test_the_plan_refuses_unknown_settings_and_names_absent_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cost_estimate, "_network_cost", lambda network, frames, batch: (16, 1, 1.0))
+    for option, value in (("--training", "publishd"), ("--balance", "x"), ("--budget", "huge")):
+        assert phase(["reproduce", "--plan", option, value]) == 2
+        assert "choices: " in capsys.readouterr().err
+    assert phase(["reproduce", "--plan", "--model", "pos"]) == 2
+    assert "phase reproduce NAME --plan" in capsys.readouterr().err
+    assert phase(["reproduce", "table3", "--plan", "--data", str(tmp_path / "absent")]) == 0
+    error = " ".join(capsys.readouterr().err.split())
+    assert "mmpd: not found; searched" in error
+    assert "its described size is used" in error
+
+
 def test_the_docs_show_the_plan_of_this_version() -> None:
     page = DOCS.read_text(encoding="utf-8")
-    costs = cost_estimate.all_costs()
+    costs = cost_estimate.plan_costs(cost_estimate.all_plans())
     assert cost_estimate.plan_table(costs) in page, "replace the table with that of phase reproduce --plan"
 
 

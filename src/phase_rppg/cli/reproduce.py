@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..evaluate.conventions import Convention
+    from ..reproduce.cost_estimate import CostSettings
     from ..reproduce.plan import Plan
     from ..reproduce.result_tables import ResultTable
     from ..reproduce.runner import Outcome, Progress
@@ -115,6 +116,7 @@ def command(
     from ..errors import ArgumentError, UnknownNameError, require
     from ..reproduce import domains, names, report, runner
     from ..reproduce import training_settings as budgets
+    from ..reproduce.cost_estimate import CostSettings
     from ..reproduce.plan import with_training
     from ..reproduce.store import Store
 
@@ -122,17 +124,18 @@ def command(
     if show:
         console.print(_plan_list())
         return
+    budgets.check_balance(balance)
+    if len(set(seeds)) < len(seeds):
+        raise ArgumentError("--seed", ", ".join(map(str, seeds)), "different whole numbers")
     if planned:
-        typer.echo(_cost_text(name, models, data, (seeds, training, balance, budget), tflops))
+        cost = CostSettings(tuple(seeds), training, balance, budget)
+        typer.echo(_cost_text(name, models, data, cost, tflops))
         return
     if name is None:
         raise UnknownNameError("table or figure", "", names())
     plan = _plan(name, models)
     rules = _convention(plan, convention)
     settings = budgets.get_budget(budget, worlds=plan.worlds)
-    budgets.check_balance(balance)
-    if len(set(seeds)) < len(seeds):
-        raise ArgumentError("--seed", ", ".join(map(str, seeds)), "different whole numbers")
     require("scipy", "matplotlib")
     _require_torch(plan)
     plan = with_training(plan, training)
@@ -168,28 +171,26 @@ def _require_complete(outcome: Outcome) -> None:
 
 
 def _cost_text(
-    name: str | None,
-    models: Sequence[str],
-    data: Sequence[str],
-    settings: tuple[Sequence[int], str, str, str],
-    tflops: float,
+    name: str | None, models: Sequence[str], data: Sequence[str], settings: CostSettings, tflops: float
 ) -> str:
-    """Return the estimated cost of one table, or of all of them."""
+    """Return the estimated cost of one table, or of all of them; name the data sets that were not found."""
+    from ..errors import ArgumentError
     from ..reproduce import cost_estimate, domains
-    from ..reproduce import training_settings as budgets
-    from ..reproduce.plan import with_training
 
+    if name is None and models:
+        raise ArgumentError("--model", ", ".join(models), "with a table: phase reproduce NAME --plan")
+    plans = cost_estimate.all_plans() if name is None else [_plan(name, models)]
+    for plan in plans:
+        _require_torch(plan)
     search = domains.locate([str(Path(root).expanduser()) for root in data]) if data else None
+    needed = dict.fromkeys(d for plan in plans if not plan.worlds for d in plan.domains)
+    if search is not None:
+        for absent in search.missing(list(needed)):
+            line = f"{search.explain(absent)}; its described size is used"
+            open_console(stderr=True).print(escaped(line))
     sets = cost_estimate.nominal_domains(search)
-    if name is None:
-        return cost_estimate.text(cost_estimate.all_costs(sets), tflops, sets)
-    seeds, training, balance, budget = settings
-    plan = _plan(name, models)
-    _require_torch(plan)
-    limits = budgets.get_budget(budget, worlds=plan.worlds)
-    where = cost_estimate.world_domains(plan, limits) if plan.worlds else sets
-    cost = cost_estimate.plan_cost(with_training(plan, training), limits, where, seeds, balance)
-    return cost_estimate.text([cost], tflops, where)
+    used = sets if name is None else cost_estimate.used_domains(plans[0], settings, sets)
+    return cost_estimate.text(cost_estimate.plan_costs(plans, settings, sets), tflops, used)
 
 
 def _convention(plan: Plan, name: str | None) -> Convention:

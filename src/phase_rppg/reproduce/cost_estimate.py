@@ -17,7 +17,7 @@ from ..datasets import base
 from ..evaluate.conventions import OURS
 from .cells import CellJob
 from .domains import DatasetSearch, Domain, Item, clips_in
-from .plan import DATASETS, Plan, make_plan, names
+from .plan import DATASETS, Plan, make_plan, names, with_training
 from .training_settings import Budget, get_budget
 
 if TYPE_CHECKING:
@@ -180,18 +180,39 @@ def _network_cost(
     )
 
 
-def all_costs(domains: Mapping[str, Domain] | None = None) -> list[PlanCost]:
-    """Return the cost of every table with trainings, then of all together; shared trainings count once."""
-    found = []
-    for name in names():
-        plan = make_plan(name)
-        if plan.view == "count":
-            continue
-        budget = get_budget("paper", worlds=plan.worlds)
-        where = world_domains(plan, budget) if plan.worlds else (domains or nominal_domains())
-        found.append(plan_cost(plan, budget, where))
+@dataclass(frozen=True)
+class CostSettings:
+    """The settings of `phase reproduce` that change the cost of a table."""
+
+    seeds: tuple[int, ...] = (0,)
+    training: str = "equal"
+    balance: str = "source"
+    budget: str = "paper"
+
+
+def used_domains(plan: Plan, settings: CostSettings, data: Mapping[str, Domain]) -> Mapping[str, Domain]:
+    """Return the worlds of a plan, or else the data sets."""
+    return world_domains(plan, get_budget(settings.budget, worlds=True)) if plan.worlds else data
+
+
+def plan_costs(
+    plans: Sequence[Plan], settings: CostSettings | None = None, data: Mapping[str, Domain] | None = None
+) -> list[PlanCost]:
+    """Return the cost of tables; of several, also that of all together. Shared trainings count once."""
+    settings, data, found = settings or CostSettings(), data or nominal_domains(), []
+    for plan in plans:
+        budget = get_budget(settings.budget, worlds=plan.worlds)
+        trained = with_training(plan, settings.training)
+        domains = used_domains(plan, settings, data)
+        found.append(plan_cost(trained, budget, domains, settings.seeds, settings.balance))
     every = {one.key: one for cost in found for one in cost.trainings}
-    return [*found, PlanCost(SHARED, sum(c.cells for c in found), tuple(every.values()))]
+    shared = [PlanCost(SHARED, sum(c.cells for c in found), tuple(every.values()))]
+    return found + (shared if len(plans) > 1 else [])
+
+
+def all_plans() -> list[Plan]:
+    """Return the plans with trainings."""
+    return [plan for plan in map(make_plan, names()) if plan.view != "count"]
 
 
 def plan_table(costs: Iterable[PlanCost], tflops: float = TFLOPS) -> str:
