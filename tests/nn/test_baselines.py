@@ -347,6 +347,19 @@ def test_impossible_builds_are_refused(name: str, overrides: dict[str, int], say
 # --- RhythmMamba ---
 
 
+@pytest.mark.parametrize(("name", "options"), [("physmamba", {}), ("rhythmmamba", {"depth": 2})])
+def test_the_steps_of_mamba_layers_begin_as_in_the_releases(name: str, options: dict[str, int]) -> None:
+    """Both releases initialise every linear layer alike, also the one that gives the step."""
+    network = nn.build(name, size=16, **options)
+    layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)]
+    steps = [layer for layer in layers if layer.bias is not None]
+    assert steps
+    for layer in steps:
+        assert not layer.bias.any()
+    for layer in layers:
+        assert float(layer.weight.detach().std()) == pytest.approx(0.02, rel=0.2)
+
+
 def test_a_start_of_rhythmmamba_counts_from_its_segment_on() -> None:
     """Segment i is the mean of the outputs of the starts 0 … i; a start has not seen what precedes it."""
     torch.manual_seed(0)

@@ -77,6 +77,9 @@ def test_physformer_is_trained_on_the_wave_of_centred_pixels() -> None:
     tables = published_tables("physformer")
     assert tables["loss"]["target"] == "wave"
     assert tables["network"] == {"size": 128, "pixels": "centred"}
+    # The authors enlarge a clip by up to 15 pixels and take the 128 in the middle.
+    assert tables["augment"]["scale"] == pytest.approx([128 / (128 + 15), 1])
+    assert (tables["augment"]["shift"], tables["augment"]["flip"]) == (0, 0.5)
     with pytest.raises(ArgumentError, match="difference or centred"):
         registry.load("nn", "physformer").build(size=32, pixels="raw")
 

@@ -30,7 +30,8 @@ class PublishedTraining:
     auxiliary: str = "none"
     weight: float = 0.0  # of the auxiliary loss
     labelled: float = 1.0  # share of the clips whose reference is used
-    flip: float = 0.0  # probability of mirroring a clip; the only augmentation in use
+    flip: float = 0.0  # probability of mirroring a clip
+    scale: tuple[float, float] = (1.0, 1.0)  # range of the side of the crop, as a share of the stored one
     selection: str = "last"  # tested checkpoint: the last one, or the best on "validation" subjects
     options: Mapping[str, Any] = field(default_factory=dict)  # of the network, where they differ from ours
 

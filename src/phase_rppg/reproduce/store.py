@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..fileio import atomic_path, dump_json, read_json, write_json
 from ..types import FloatArray
 
-VERSION = 7  # increased when the same inputs give other results
+VERSION = 8  # increased when the same inputs give other results
 
 
 def hash_key(facts: Mapping[str, Any]) -> str:

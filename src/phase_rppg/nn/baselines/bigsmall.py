@@ -29,7 +29,8 @@ FRAMES = 180
 # Labels (DiffNormalized) of the rPPG-Toolbox's BP4D_BP4D_BIGSMALL_FOLD1.yaml.
 TARGET = "difference"  # the slope of the pulse
 # rPPG-Toolbox: configs/train_configs/BP4D_BP4D_BIGSMALL_FOLD1.yaml and trainer/BigSmallTrainer.py. A batch
-# there is 180 clips of 3 frames; 3 clips of 180 frames are as many.
+# there is 180 clips of 3 frames; 3 clips of 180 frames are as many. The videos of BP4D+ have 25 frames per
+# second, are not cropped, and have no PPG: the label there is the wave of POS. Here it is the contact PPG.
 TRAINING = PublishedTraining(
     source="rPPG-Toolbox, BP4D_BP4D_BIGSMALL_FOLD1.yaml and BigSmallTrainer.py, without its other two heads",
     loss="mse", target="difference", optimiser="adamw", lr=1e-3, epochs=5, batch=3,

@@ -31,14 +31,15 @@ FRAMES = 160
 # The authors' release takes plain pixels and the wave itself.
 TARGET = "difference"  # the slope of the pulse
 # The authors' repository ZitongYu/PhysFormer, train_Physformer_160_VIPL.py: Adam with decay 5e-5, α = 0.1 for
-# the correlation, β = 5^(epoch/25) for the frequency terms, mirrored clips, pixels (x − 127.5) / 128 and the
-# wave itself. The learning rate halves every 50 epochs, which 25 epochs never reach. The rPPG-Toolbox instead
-# trains 10 epochs with α = β = 1 on differences (PURE_PURE_UBFC-rPPG_PHYSFORMER_BASIC.yaml,
-# PhysFormerTrainer.py).
+# the correlation, β = 5^(epoch/25) for the frequency terms, pixels (x − 127.5) / 128 and the wave itself. The
+# learning rate halves every 50 epochs, which 25 epochs never reach. Loadtemporal_data.py mirrors clips, and
+# enlarges them to 128–143 pixels, of which the centre is used. It also halves or doubles the rate of half of
+# the first clips of each video, which is not done here. The rPPG-Toolbox instead trains 10 epochs with
+# α = β = 1 on differences (PURE_PURE_UBFC-rPPG_PHYSFORMER_BASIC.yaml, PhysFormerTrainer.py).
 TRAINING = PublishedTraining(
     source="ZitongYu/PhysFormer, train_Physformer_160_VIPL.py",
     loss="physformer", target="wave", lr=1e-4, weight_decay=5e-5, epochs=25, batch=4, frames=160, size=128,
-    pixels="(x − 127.5) / 128", flip=0.5, options={"pixels": "centred"},
+    pixels="(x − 127.5) / 128", flip=0.5, scale=(128 / 143, 1.0), options={"pixels": "centred"},
 )  # fmt: skip
 # Layer sizes of the authors' release (width 96, 12 blocks, 4 heads, feed-forward 144): 7.38 M; the paper
 # prints 7.03 M.

@@ -43,6 +43,19 @@ TRAINING = PublishedTraining(
 REFERENCE_PARAMETERS = 728_769
 STATES = 16  # of the state space model, per channel
 KERNEL = 4  # of its short convolution, in tokens
+INITIAL_STD = 0.02  # of the weights of linear layers
+
+
+def initialise(module: nn.Module) -> None:
+    """Initialise all linear layers as the releases of PhysMamba and RhythmMamba do.
+
+    They also reset the bias that Mamba gives to its steps, so all steps begin near softplus(0) = 0.69.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.trunc_normal_(layer.weight, std=INITIAL_STD)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
 
 
 class DirectionalScan(nn.Module):
@@ -56,10 +69,6 @@ class DirectionalScan(nn.Module):
         self.step = nn.Linear(rank, width)
         self.log_decay = nn.Parameter(torch.arange(1, states + 1).float().log().repeat(width, 1))
         self.skip = nn.Parameter(torch.ones(width))
-        # Initial steps lie between 0.001 and 0.1, uniform in the logarithm.
-        begin = torch.exp(torch.rand(width) * math.log(100.0) + math.log(1e-3))
-        with torch.no_grad():
-            self.step.bias.copy_(begin + torch.log(-torch.expm1(-begin)))  # inverse of softplus
 
     def forward(self, x: Tensor) -> Tensor:  # (B,L,D) -> same
         x = F.silu(self.conv(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2))
@@ -77,6 +86,7 @@ class Mamba(nn.Module):
         self.in_proj = nn.Linear(width, 2 * inner, bias=False)
         self.forwards, self.backwards = (DirectionalScan(inner, math.ceil(width / 16)) for _ in range(2))
         self.out_proj = nn.Linear(inner, width, bias=False)
+        initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:  # (B,L,C) -> same
         x, gate = self.in_proj(x).chunk(2, dim=-1)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from .. import preprocessing
 from ..output import Output
 from ..published_training import PublishedTraining
-from .physmamba import DirectionalScan
+from .physmamba import DirectionalScan, initialise
 
 NAME = "rhythmmamba"
 CITATION = (
@@ -148,9 +148,7 @@ class RhythmMamba(nn.Module):
         rates = [0.0, *torch.linspace(0, drop, depth).tolist()]
         self.blocks = nn.Sequential(*(Block(width, ratio, rates[index]) for index in range(depth)))
         self.head = nn.Conv1d(width, 1, 1)
-        for module in self.modules():
-            if isinstance(module, nn.Linear) and module.bias is None:
-                nn.init.trunc_normal_(module.weight, std=0.02)
+        initialise(self)
 
     def forward(self, pixels: Tensor) -> Output:  # (B,T,H,W,3)
         frames = preprocessing.frames_of(pixels, size=self.size, min_frames=8, frames_multiple=8)
