@@ -86,6 +86,37 @@ def mat_v73_loop(path: Path) -> Path:
     return path
 
 
+def mat_v5_sparse(path: Path) -> Path:
+    """A header, and a hole of 1 TB that takes no space on the disk."""
+    path.write_bytes(_v5_file())
+    os.truncate(path, 2**40)
+    return path
+
+
+def hdf5_elsewhere(path: Path, way: str) -> Path:
+    """A dataset `pulse` whose values are in the file `other` beside it."""
+    import h5py
+
+    other, wave = path.with_name("other"), np.sin(np.arange(1100) / 40)
+    if way == "external storage":
+        other.write_bytes(wave.tobytes())
+    else:
+        with h5py.File(other, "w") as file:
+            file["pulse"] = wave
+    with h5py.File(path, "w") as file:
+        if way == "external storage":
+            file.create_dataset("pulse", wave.shape, "f8", external=[(str(other), 0, wave.nbytes)])
+        elif way == "external link":
+            file["pulse"] = h5py.ExternalLink(str(other), "/pulse")
+        elif way == "soft link":
+            file["inner"], file["pulse"] = h5py.ExternalLink(str(other), "/"), h5py.SoftLink("/inner/pulse")
+        else:
+            layout = h5py.VirtualLayout(wave.shape, "f8")
+            layout[:] = h5py.VirtualSource(str(other), "pulse", wave.shape)
+            file.create_virtual_dataset("pulse", layout)
+    return path
+
+
 def pth_deflated(path: Path, unpacked_mb: int = 2048) -> Path:
     """A torch archive of 2 MB that unpacks to 2 GB of zeros."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:

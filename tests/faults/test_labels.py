@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,14 +144,15 @@ except RecordingError as error:
         (crafted.mat_v73_loop, "PPG", "not a readable MATLAB file"),
         (crafted.mat_v5_many_samples, "GT_ppg", "declares 2e+09 values of GT_ppg"),
         (crafted.mat_v5_long_name, "GT_ppg", "not a readable MATLAB file"),
+        (crafted.mat_v5_sparse, "GT_ppg", "not a readable MATLAB file"),
     ],
-    ids=["v73_samples", "v73_loop", "v5_samples", "v5_name"],
+    ids=["v73_samples", "v73_loop", "v5_samples", "v5_name", "v5_sparse"],
 )
 def test_mat_bomb_is_refused_in_bounded_memory(
     make: Callable[[Path], Path], field: str, says: str, tmp_path: Path
 ) -> None:
     path = make(tmp_path / "p1_0.mat")
-    assert path.stat().st_size < 4e6
+    assert path.stat().st_blocks * 512 < 4e6  # on the disk
     memory_mb, text = peak_mb(READ_MAT, path, field)
     assert says in text
     assert memory_mb < MEMORY_MB
@@ -159,3 +162,61 @@ def test_mat_video_of_a_huge_shape_is_refused(tmp_path: Path) -> None:
     path = crafted.mat_v5_many_samples(tmp_path / "p1_0.mat", "video")
     with pytest.raises(RecordingError, match="shape"):
         matlab.MatVideo(path, "x", 30.0).count()
+
+
+@pytest.mark.parametrize("way", ["external storage", "external link", "soft link", "virtual dataset"])
+def test_hdf5_that_reads_another_file_is_refused(way: str, tmp_path: Path) -> None:
+    pytest.importorskip("h5py", reason="h5py is missing: the extra mat73")
+    path = crafted.hdf5_elsewhere(tmp_path / "data.hdf5", way)
+    with pytest.raises(RecordingError, match="stores pulse in another file"):
+        matlab.read("x", path, ("pulse",))
+
+
+def test_hdf5_that_links_to_a_fifo_does_not_block(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="h5py is missing: the extra mat73")
+    os.mkfifo(tmp_path / "fifo")
+    with h5py.File(tmp_path / "data.hdf5", "w") as file:
+        file["pulse"] = h5py.ExternalLink(str(tmp_path / "fifo"), "/pulse")
+    start_s = time.monotonic()
+    with pytest.raises(RecordingError, match="in another file"):
+        matlab.read("x", tmp_path / "data.hdf5", ("pulse",), optional=("absent",))
+    assert time.monotonic() - start_s < 30  # the guarded process would be ended after 60 s
+
+
+@pytest.mark.parametrize("value", [crafted.SECRET, {"a": 1.0}, np.array([1j, 2]), np.zeros(0, object)])
+def test_mat_variable_that_is_no_array_of_numbers_is_refused(value: Any, tmp_path: Path) -> None:
+    with pytest.raises(RecordingError) as caught:
+        matlab.numbers("x", tmp_path / "p.mat", "GT_ppg", value)
+    assert str(caught.value) == "x: p.mat: GT_ppg is not an array of numbers"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("mmpd", "subject1/p1_0.mat", {"GT_ppg": crafted.SECRET}),
+        ("mmpd", "subject1/p1_0.mat", {"GT_ppg": {"a": 1.0}}),
+        ("mmpd", "subject1/p1_0.mat", {"skin_color": math.nan}),
+        ("scamps", "P000001.mat", {"d_ppg": crafted.SECRET}),
+        ("buaa_mihr", "Sub 01/lux 31.6/lux31.6_PPGData.mat", {"PPG": {"data": np.zeros(99), "fs": []}}),
+        ("buaa_mihr", "Sub 01/lux 31.6/lux31.6_PPGData.mat", {"PPG": {"data": crafted.SECRET, "fs": 64}}),
+        ("buaa_mihr", "Sub 01/lux 31.6/lux31.6_PPGData.mat", {"PPG": crafted.SECRET}),
+    ],
+)
+def test_mat_label_of_a_wrong_type_is_excluded(
+    name: str, file: str, content: dict[str, Any], tmp_path: Path
+) -> None:
+    savemat = pytest.importorskip("scipy.io", reason="scipy is missing: the extra research").savemat
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    good = {
+        "video": np.zeros((90, 8, 8, 3), np.uint8), "Xsub": np.zeros((90, 8, 8, 3), np.uint8),
+        "GT_ppg": np.sin(np.arange(90) / 5), "light": "LED", "motion": "still", "exercise": True,
+        "skin_color": 3.0, "gender": "m", "glasser": False, "hair_cover": False, "makeup": False,
+    }  # fmt: skip
+    savemat(path, good | content)
+    (tmp_path / "Sub 01/lux 31.6").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "Sub 01/lux 31.6/lux31.6.avi").touch()
+    found = base.survey(name, tmp_path)
+    assert found.recordings == ()
+    assert crafted.SECRET not in str(found.problems[0])
+    assert "is not" in str(found.problems[0]) or "PPG.fs is no number" in str(found.problems[0])

@@ -62,22 +62,21 @@ def read_reference(found: Found) -> Reference:
     if isinstance(content, dict) and isinstance(content.get("PPG"), dict):  # PPGData.PPG.data
         content = content["PPG"]
     if not isinstance(content, dict):
-        return _over_video_duration(found, np.asarray(content, np.float64).ravel())
+        return _over_video_duration(found, matlab.numbers(found.name, found.reference, "PPG", content))
     if "data" not in content:
         raise RecordingError(found.name, f"{found.reference.name}: its struct has no field data")
-    values = np.asarray(content["data"], np.float64).ravel()
+    values = matlab.numbers(found.name, found.reference, "PPG.data", content["data"])
     if "fs" not in content:
         return _over_video_duration(found, values)
     return Reference(np.arange(len(values)) / _rate_hz(found, content), values)
 
 
 def _rate_hz(found: Found, content: dict[str, Any]) -> float:
-    rate_hz = float(np.asarray(content["fs"], np.float64).ravel()[0])
-    if not 10 <= rate_hz <= 1000:
-        raise RecordingError(
-            found.name, f"{found.reference.name}: the sampling rate PPG.fs is {rate_hz:g} Hz"
-        )
-    return rate_hz
+    rates_hz = matlab.numbers(found.name, found.reference, "PPG.fs", content["fs"])
+    if len(rates_hz) != 1 or not 10 <= rates_hz[0] <= 1000:
+        given = ", ".join(f"{rate_hz:g}" for rate_hz in rates_hz[:2]) or "no number"
+        raise RecordingError(found.name, f"{found.reference.name}: the sampling rate PPG.fs is {given} Hz")
+    return float(rates_hz[0])
 
 
 def _over_video_duration(found: Found, values: FloatArray) -> Reference:

@@ -37,8 +37,8 @@ def find(root: Path) -> list[Found]:
 def read_reference(found: Found) -> Reference:
     """Read the PPG with its own times, if the file has them, or at 256 Hz."""
     content = matlab.read(found.name, found.reference, ("pulse",), optional=("time",))
-    values = np.asarray(content["pulse"], np.float64).ravel()
-    times_s = np.asarray(content.get("time", ()), np.float64).ravel()
+    values = matlab.numbers(found.name, found.reference, "pulse", content["pulse"])
+    times_s = matlab.numbers(found.name, found.reference, "time", content.get("time", ()))
     if len(times_s) != len(values):
         times_s = np.arange(len(values)) / PPG_HZ
     return Reference(times_s, values)

@@ -59,10 +59,10 @@ def _as_recording_error(name: str, path: Path) -> Iterator[None]:
         yield
     except (RecordingError, MissingPackageError):
         raise
-    except (guarded.GuardError, _TooLarge) as error:
+    except (guarded.GuardError, _Refused) as error:
         raise RecordingError(name, f"{path.name} {error}") from error
     except guarded.ParserError as error:
-        problem = error.text if error.kind == _TooLarge.__name__ else ""
+        problem = error.text if error.kind in (_TooLarge.__name__, _OtherFile.__name__) else ""
         raise RecordingError(
             name, f"{path.name} {problem or f'is not a readable MATLAB file ({error.kind})'}"
         ) from error
@@ -72,7 +72,25 @@ def _as_recording_error(name: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-class _TooLarge(Exception):
+def numbers(name: str, path: Path, field: str, value: Any) -> FloatArray:
+    """Return a variable as numbers (N,); text and structs raise a RecordingError that does not quote them."""
+    if isinstance(value, dict) or np.asarray(value).dtype.kind not in "biuf":
+        raise RecordingError(name, f"{path.name}: {field} is not an array of numbers")
+    return np.asarray(value, np.float64).ravel()
+
+
+class _Refused(Exception):
+    """The message says why a file is refused, in words that fit "the file …"."""
+
+
+class _OtherFile(_Refused):
+    """A variable is stored in another file, which could be any file of this computer."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"stores {field} in another file, which is not read")
+
+
+class _TooLarge(_Refused):
     """A file declares more data than the limits accept."""
 
     def __init__(self, field: str, count: int, limit: str = "samples") -> None:
@@ -104,7 +122,7 @@ def _read_fields(path: str, fields: list[str]) -> dict[str, Any]:
     """Read variables; this function runs in the guarded process."""
     if is_v73(Path(path)):
         with _open_hdf5(path) as file:
-            return {f: _from_hdf5(file[f]) for f in fields if f in file}
+            return {f: _from_hdf5(_member(file, f)) for f in fields if _has(file, f)}
     require("scipy")
     from scipy.io import loadmat
 
@@ -115,13 +133,13 @@ def _read_fields(path: str, fields: list[str]) -> dict[str, Any]:
 def _hdf5_shape(path: str, field: str) -> list[int]:
     """Return the shape of a variable in the order of MATLAB; this function runs in the guarded process."""
     with _open_hdf5(path) as file:
-        return [int(n) for n in reversed(file[field].shape)] if field in file else []
+        return [int(n) for n in reversed(_member(file, field).shape)] if _has(file, field) else []
 
 
 def _hdf5_frames(path: str, field: str, start: int, gain: float) -> list[Any]:
     """Return frames as bytes (n,H,W,3) and their gain; this function runs in the guarded process."""
     with _open_hdf5(path) as file:
-        data = file[field]  # (3,W,H,T)
+        data = _member(file, field)  # (3,W,H,T)
         scale = _Scale("", is_bytes=data.dtype == np.uint8)
         scale.gain = gain or scale.gain
         part = scale(data[..., start : start + _FRAMES_PER_SLICE])
@@ -135,11 +153,28 @@ def _open_hdf5(path: str) -> Any:
     return h5py.File(path, "r")
 
 
+def _has(group: Any, name: str) -> bool:
+    """Whether a group has a member of this name. `name in group` would open files that it links to."""
+    return bool(group.id.links.exists(name.encode()))
+
+
+def _member(group: Any, name: str) -> Any:
+    """Return a member of a group; one whose values are in another file is refused."""
+    import h5py
+
+    if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+        raise _OtherFile(name)
+    node = group[name]
+    if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
+        raise _OtherFile(name)
+    return node
+
+
 def _from_hdf5(node: Any, depth: int = 0) -> Any:
     if hasattr(node, "keys"):
         if depth > limits.current().depth:  # a group can contain itself
             raise ValueError("nested too deeply")
-        return {key: _from_hdf5(node[key], depth + 1) for key in node}
+        return {key: _from_hdf5(_member(node, key), depth + 1) for key in node}
     if node.size is not None and node.size > limits.current().samples:
         raise _TooLarge(node.name.rpartition("/")[2], node.size)
     values = np.asarray(node[()]).T  # HDF5 stores the axes of MATLAB in reverse order
@@ -255,6 +290,8 @@ def _variables(file: BinaryIO) -> Iterator[tuple[str, tuple[int, ...], int, np.d
     while len(tag := file.read(8)) == 8:
         kind, size = (int(v) for v in np.frombuffer(tag, integer))
         after = file.tell() + size
+        if kind not in (_MATRIX, _COMPRESSED):  # also the zeros of a sparse file, which would take hours
+            raise ValueError("an element is not a variable")
         if kind == _COMPRESSED:
             read = _inflating_reader(file, size)
             kind, _ = (int(v) for v in np.frombuffer(read(8), integer))

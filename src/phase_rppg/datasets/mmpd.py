@@ -51,7 +51,8 @@ def find(root: Path) -> list[Found]:
 
 
 def read_reference(found: Found) -> Reference:
-    ppg = np.asarray(matlab.read(found.name, found.reference, ("GT_ppg",))["GT_ppg"], np.float64).ravel()
+    content = matlab.read(found.name, found.reference, ("GT_ppg",))
+    ppg = matlab.numbers(found.name, found.reference, "GT_ppg", content["GT_ppg"])
     count = _video(found).count()
     if abs(len(ppg) - count) <= FPS:
         fps = FPS
@@ -78,7 +79,7 @@ def _video(found: Found) -> matlab.MatVideo:
 def _label(name: str, condition: str, value: Any) -> str:
     """Return a label as a lower-case word; MATLAB stores it as text, number or boolean."""
     value = np.asarray(value).ravel()
-    if len(value) != 1:
+    if len(value) != 1 or (value.dtype.kind == "f" and not np.isfinite(value[0])):
         raise RecordingError(name, f"{condition} is not a single label")
     item = value[0]
     if condition not in _YES_NO and isinstance(item, (np.integer, np.floating)):

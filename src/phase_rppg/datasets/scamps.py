@@ -32,7 +32,7 @@ def find(root: Path) -> list[Found]:
 
 def read_reference(found: Found) -> Reference:
     content = matlab.read(found.name, found.reference, ("d_ppg",))["d_ppg"]
-    values = np.asarray(content, np.float64).ravel()
+    values = matlab.numbers(found.name, found.reference, "d_ppg", content)
     if abs(len(values) - _video(found).count()) > 1:
         raise RecordingError(
             found.name, f"d_ppg has {len(values)} samples for {_video(found).count()} frames"
