@@ -382,6 +382,8 @@ def _array_header(path: str | Path, file: BinaryIO) -> tuple[tuple[int, ...], bo
         version = np.lib.format.read_magic(file)
         reader = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}[version]
         shape, fortran, found = getattr(np.lib.format, reader)(file)
+        if any(isinstance(side, bool) or side < 0 for side in shape):
+            raise ValueError
     except Exception:  # the header is Python source text, which fails in many ways
         raise InputError(f"{path}: is not a NumPy file, or damaged") from None
     if found.hasobject:

@@ -36,7 +36,7 @@ class InputLimits:
     toml_mb: float = _limit(1, "recipe (TOML) in MB")
     depth: float = _limit(64, "nested lists and tables in JSON and TOML, and parts of a dotted TOML key")
     csv_field: float = _limit(10_000, "characters of one field of a CSV file")
-    manifest_rows: float = _limit(100_000, "rows of manifest.csv")
+    manifest_rows: float = _limit(100_000, "rows of manifest.csv and of other lists of files")
     mat_values: float = _limit(4e9, "values of a video that is stored in a MATLAB file")
     clip_hours: float = _limit(24, "length of a recording for phase prepare, in hours of its timestamps")
     onnx_mb: float = _limit(512, "ONNX file in MB")

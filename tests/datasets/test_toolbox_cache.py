@@ -180,3 +180,65 @@ def test_wrong_use_ends_in_one_line(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+def write_one(folder: Path, pixels: np.ndarray, label: np.ndarray | None) -> None:
+    folder.mkdir()
+    np.save(folder / "s_input0.npy", pixels)
+    if label is not None:
+        np.save(folder / "s_label0.npy", label)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "label", "says"),
+    [
+        (np.zeros((99, 0, 0, 3), np.uint8), np.zeros(99), "has the shape (99, 0, 0, 3)"),
+        (np.zeros((99, 4, 4, 3), np.uint8), None, "s_label0.npy: does not exist"),
+        (np.zeros((99, 4, 4, 3), np.uint8), np.full(99, 1e308), "too large"),
+    ],
+)
+def test_a_clip_that_cannot_be_used_is_one_line(
+    pixels: np.ndarray, label: np.ndarray | None, says: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    write_one(tmp_path / "clips", pixels, label)
+    assert cli.run(["toolbox-cache", "pure", str(tmp_path / "clips"), "-o", str(tmp_path / "out")]) == 4
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert says in message
+    assert not list((tmp_path / "out").rglob("*.*"))
+
+
+def test_a_header_with_a_side_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    write_one(tmp_path / "clips", np.zeros((1, 1, 1, 3), np.uint8), np.zeros(1))
+    file = tmp_path / "clips" / "s_input0.npy"
+    file.write_bytes(file.read_bytes().replace(b"(1, 1, 1, 3)", b"(True,1,1,3)"))
+    (recording,) = toolbox_cache.find_recordings(tmp_path / "clips")
+    with pytest.raises(InputError, match="not a NumPy file, or damaged"):
+        next(toolbox_cache.clips_of(recording))
+
+
+def test_a_long_clip_is_converted_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (50, 4, 4, 3)).astype(np.uint8)
+    write_one(tmp_path / "clips", pixels, np.arange(50.0))
+    monkeypatch.setattr(toolbox_cache, "_PIECE_VALUES", 16 * pixels[0].size)
+    pieces = list(toolbox_cache.clips_of(*toolbox_cache.find_recordings(tmp_path / "clips")))
+    assert [len(part) for part, _ in pieces] == [16, 16, 16, 2]
+    assert (np.concatenate([part for part, _ in pieces]) == pixels).all()
+    assert (np.concatenate([label for _, label in pieces]) == np.arange(50)).all()
+
+
+@pytest.mark.parametrize("row", ["0," + "a" * 200_000, "0,s_input" + "1" * 5000 + ".npy", "0"])
+def test_a_file_list_with_a_strange_row_is_refused(row: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(f",input_files\n{row}\n")
+    with pytest.raises(InputError):
+        toolbox_cache.find_recordings(tmp_path, tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize("fps", ["0", "nan", "-30", "1e9"])
+def test_an_impossible_frame_rate_is_refused(
+    fps: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_clips(tmp_path / "clips", clips=1)
+    assert cli.run(["toolbox-cache", "pure", str(tmp_path / "clips"), "--fps", fps]) == 2
+    assert "--fps" in capsys.readouterr().err

@@ -153,3 +153,17 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
     page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
     rows = [f"| `{name}` | {default:,.0f} | {text} |" for name, default, text in limits.table()]
     assert "\n".join(rows) in page
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("\n# no video\n\n", "names no videos"), ("a.mp4\n" * 1000, "has too many lines; the limit is 100")],
+)
+def test_list_of_videos_without_or_with_too_many_lines_is_refused(
+    text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(limits.VARIABLE, "manifest_rows=100")
+    (tmp_path / "videos.txt").write_text(text)
+    done = phase("measure", f"@{tmp_path / 'videos.txt'}")
+    assert is_refused(done)
+    assert says in done.stderr

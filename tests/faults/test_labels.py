@@ -63,6 +63,38 @@ def test_large_label_file_is_refused_before_reading(tmp_path: Path) -> None:
         refuses_label(path, lambda path=path: folder.read_reference(found(path)), "label_mb")
 
 
+READ_LABEL = """
+import sys
+from pathlib import Path
+from phase_rppg.datasets import base, folder
+from phase_rppg.errors import InputError
+path = Path(sys.argv[1])
+try:
+    print(len(folder.read_reference(base.Found("x", "x", path, path)).t_s))
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "head", "row", "says"),
+    [
+        (".txt", "", "1 ", "more than 1e+07 values"),
+        (".xmp", "", "1,2,3,4\n", "more than 1e+07 values"),
+        (".csv", "t_s,ppg\n", "0,1\n", "9000000"),
+    ],
+)
+def test_label_of_many_short_values_needs_bounded_memory(
+    suffix: str, head: str, row: str, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"label{suffix}"
+    count = 9_000_000 if suffix == ".csv" else 60_000_000 // len(row)
+    path.write_text(head + row * count)
+    memory_mb, text = peak_mb(READ_LABEL, path)
+    assert says in text
+    assert memory_mb < MEMORY_MB
+
+
 @pytest.mark.parametrize(
     "stamp", [2**63, -(2**80), 10**400, 1e300, math.inf], ids=["2^63", "-2^80", "10^400", "1e300", "inf"]
 )

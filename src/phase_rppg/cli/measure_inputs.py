@@ -59,10 +59,18 @@ def _expand_list(name: str) -> list[str]:
     """Return the lines of a list that is given as `@FILE`, without empty lines and comments, or the name."""
     if not name.startswith("@") or os.path.exists(name):
         return [name]
+    from .. import limits
+    from ..errors import InputError
     from ..fileio import read_text
 
-    lines = [line.strip() for line in read_text(name[1:], "json_mb").splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
+    text = read_text(name[1:], "json_mb")
+    if text.count("\n") > limits.current().manifest_rows:
+        raise InputError(f"{name[1:]}: has too many lines; {limits.hint('manifest_rows')}")
+    lines = [line.strip() for line in text.splitlines()]
+    found = [line for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise InputError(f"{name[1:]}: names no videos")
+    return found
 
 
 def _local(name: str) -> str:

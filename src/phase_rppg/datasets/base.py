@@ -303,7 +303,11 @@ def no_usable_recording(root: str | Path, problems: Sequence[RecordingError]) ->
 
 def read_table(name: str, path: Path, delimiter: str | None = None, *, header: bool = False) -> FloatArray:
     """Read a text file of numbers as an array (rows, columns); with `header`, the first line may be text."""
-    lines = read_text(path, "label_mb").splitlines()
+    text = read_text(path, "label_mb")
+    most = limits.current().samples
+    if _value_count(text, delimiter) > most:  # before a list of lines takes many times the memory of the text
+        raise RecordingError(name, f"{path.name} has more than {most:g} values; {limits.hint('samples')}")
+    lines = text.splitlines()
     skipped = int(header and bool(lines) and not _begins_with_number(lines[0], delimiter))
     if not any(line.partition("#")[0].strip() for line in lines[skipped:]):  # "#" begins a comment
         raise RecordingError(name, f"{path.name} is empty")
@@ -313,6 +317,15 @@ def read_table(name: str, path: Path, delimiter: str | None = None, *, header: b
         row = re.search(r"at row (\d+)", str(error))  # the rest of the message quotes the file
         where = f" (row {int(row[1]) + 1 + skipped})" if row else ""
         raise RecordingError(name, f"{path.name} is not a table of numbers{where}") from None
+
+
+def _value_count(text: str, delimiter: str | None) -> int:
+    """Return the number of separated values in a text."""
+    codes = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    separates = codes <= ord(" ")
+    if delimiter is not None:
+        separates |= codes == ord(delimiter)
+    return int(np.count_nonzero(separates[1:] & ~separates[:-1])) + 1
 
 
 def _begins_with_number(line: str, delimiter: str | None) -> bool:

@@ -81,8 +81,8 @@ def read_reference(found: Found) -> Reference:
 
 
 def _read_csv(found: Found) -> Reference:
-    rows = list(read_csv_rows(found.reference, "label_mb", int(limits.current().samples), "samples"))
-    header = [cell.strip().lower() for cell in rows[0]] if rows else []
+    rows = read_csv_rows(found.reference, "label_mb", int(limits.current().samples), "samples")
+    header = [cell.strip().lower() for cell in next(rows, [])]
     time_at = next((header.index(c) for c in _TIME_COLUMNS if c in header), None)
     value_at = next((header.index(c) for c in _VALUE_COLUMNS if c in header), None)
     if time_at is None or value_at is None:
@@ -91,11 +91,12 @@ def _read_csv(found: Found) -> Reference:
             f"{found.reference.name} needs a header with t_s and ppg; "
             f"found {', '.join(column_names(header)) or 'nothing'}",
         )
+    columns = (time_at, value_at)
     try:
-        table = np.array([[float(row[time_at]), float(row[value_at])] for row in rows[1:]])
+        numbers = np.fromiter((float(row[at]) for row in rows for at in columns), np.float64)
     except (ValueError, IndexError):
         raise RecordingError(found.name, f"{found.reference.name} is not a table of numbers") from None
-    table = table.reshape(-1, 2)
+    table = numbers.reshape(-1, 2)
     return Reference(table[:, 0], table[:, 1])
 
 

@@ -11,7 +11,6 @@ cuts entries of our cache into clips, with the normalisations of the toolbox.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,14 +20,16 @@ import numpy as np
 
 from .. import limits
 from ..errors import ArgumentError, InputError
-from ..fileio import atomic_path, map_array, read_text, write_text
+from ..fileio import atomic_path, check_regular, map_array, read_csv_rows, write_text
 from ..types import ByteArray, FloatArray
 from . import cache
 from .base import natural_key
 
 NORMALISATIONS = ("Raw", "DiffNormalized", "Standardized")
-_INPUT = re.compile(r"^(.+)_input(\d+)\.npy$")
+_INPUT = re.compile(r"^(.+)_input(\d{1,9})\.npy$")
 _TINY = 1e-7
+_PIECE_VALUES = 1 << 24  # converted at once
+_MAX_FPS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -67,23 +68,20 @@ def find_recordings(folder: Path, file_list: Path | None = None) -> list[CachedR
 
 def read_file_list(path: Path) -> list[str]:
     """Return the names of the files in the column input_files."""
-    rows = csv.DictReader(read_text(path, "label_mb").splitlines())
-    if "input_files" not in (rows.fieldnames or ()):
+    rows = read_csv_rows(path, "label_mb", int(limits.current().manifest_rows), "manifest_rows")
+    columns = next(rows, [])
+    if "input_files" not in columns:
         raise InputError(f"{path}: has no column input_files")
-    names: list[str] = []
-    for row in rows:
-        if len(names) >= limits.current().manifest_rows:
-            raise InputError(f"{path}: has too many rows; {limits.hint('manifest_rows')}")
-        names.append(re.split(r"[\\/]", row["input_files"] or "")[-1])
-    return names
+    at = columns.index("input_files")
+    return [re.split(r"[\\/]", row[at])[-1] for row in rows if at < len(row)]
 
 
 def clips_of(recording: CachedRecording) -> Iterator[tuple[ByteArray, FloatArray]]:
-    """Yield pixels (T,S,S,3) u8 and label (T,) of each clip."""
+    """Yield pixels (T,S,S,3) u8 and label (T,) of each clip; a long clip in several pieces."""
     gain = 0.0
     for source, label in zip(recording.inputs, recording.labels, strict=True):
         frames, values = map_array(source, 4, "mat_values"), map_array(label, 1, "samples")
-        if frames.shape[3] != 3 or frames.shape[1] != frames.shape[2]:
+        if frames.shape[3] != 3 or frames.shape[1] != frames.shape[2] or not frames.shape[1]:
             raise InputError(f"{source}: has the shape {frames.shape}, accepted: (T,S,S,3), DATA_TYPE Raw")
         if len(values) != len(frames):
             raise InputError(f"{label}: has {len(values)} values for {len(frames)} frames")
@@ -96,7 +94,10 @@ def clips_of(recording: CachedRecording) -> Iterator[tuple[ByteArray, FloatArray
                 f"{source}: holds values from {low:.3g} to {high:.3g}, not pixels; "
                 "preprocess with DATA_TYPE: ['Raw']"
             )
-        yield np.rint(frames * gain).astype(np.uint8), np.asarray(values, np.float64)
+        most = max(1, _PIECE_VALUES // frames[0].size)
+        for start in range(0, len(frames), most):
+            piece = slice(start, start + most)
+            yield np.rint(frames[piece] * gain).astype(np.uint8), np.asarray(values[piece], np.float64)
 
 
 def subject_of(dataset: str, name: str) -> str:
@@ -117,6 +118,10 @@ class ImportOptions:
     fps: float = 30.0
     target: str = ""  # of the labels: "wave" or "difference"; by default as the folder's name says
 
+    def __post_init__(self) -> None:
+        if not 0 < self.fps <= _MAX_FPS:
+            raise ArgumentError("--fps", self.fps, f"a rate above 0, up to {_MAX_FPS:g}")
+
 
 def import_recording(recording: CachedRecording, out: Path, options: ImportOptions) -> Path:
     """Write one recording as an entry of our cache and return its folder."""
@@ -124,6 +129,8 @@ def import_recording(recording: CachedRecording, out: Path, options: ImportOptio
     target = options.target or ("difference" if "LabelTypeDiffNormalized" in folder.name else "wave")
     if target not in ("wave", "difference"):
         raise ArgumentError("--target", target, "wave or difference")
+    for path in (*recording.inputs, *recording.labels):
+        check_regular(path)
     size = map_array(recording.inputs[0], 4, "mat_values").shape[1]
     names = [cache.fingerprint(path) for path in (*recording.inputs, *recording.labels)]
     key = cache.cache_key({"toolbox": names, "target": target, "fps": options.fps})
@@ -136,8 +143,11 @@ def import_recording(recording: CachedRecording, out: Path, options: ImportOptio
             writer.add(pixels)
             labels.append(label)
         wave = np.concatenate(labels)
-        if target == "difference":
-            wave = np.concatenate([[0.0], np.cumsum(wave[:-1])])
+        with np.errstate(over="ignore"):
+            if target == "difference":
+                wave = np.concatenate([[0.0], np.cumsum(wave[:-1])])
+            if not np.isfinite(wave.astype(np.float32)).all():
+                raise InputError(f"{recording.name}: its label has values that are too large")
         header = {
             "dataset": options.dataset,
             "subject": subject_of(options.dataset, recording.name),

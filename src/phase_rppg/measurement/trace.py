@@ -7,7 +7,7 @@ position of the face, so light and motion are refused by the colour of their cha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,8 +142,8 @@ def read_trace(path: str | Path, fps: float | None = None) -> tuple[FloatArray, 
 
     The header names the columns: t_s (or t_ms) and r, g, b. With `fps`, the times are not read.
     """
-    rows = list(read_csv_rows(path, "label_mb", int(limits.current().samples), "samples"))
-    header = [cell.strip().lower() for cell in rows[0]] if rows else []
+    rows = read_csv_rows(path, "label_mb", int(limits.current().samples), "samples")
+    header = [cell.strip().lower() for cell in next(rows, [])]
     time_name = next((name for name in _TIME_COLUMNS if name in header), None)
     names = next((names for names in _COLOUR_COLUMNS if set(names) <= set(header)), None)
     if names is None or (time_name is None and fps is None):
@@ -151,12 +151,17 @@ def read_trace(path: str | Path, fps: float | None = None) -> tuple[FloatArray, 
         raise InputError(f"{path}: needs a header with t_s, r, g and b; found {found}")
     columns = [header.index(name) for name in names]
     time_at = header.index(time_name) if time_name is not None and fps is None else columns[0]
-    table = np.zeros((len(rows) - 1, 4))
-    for number, row in enumerate(rows[1:]):
-        try:
-            table[number] = [float(row[at]) for at in (time_at, *columns)]
-        except (ValueError, IndexError):
-            raise InputError(f"{path}: row {number + 2} is not a row of numbers") from None
+    number = 1
+
+    def values() -> Iterator[float]:
+        nonlocal number
+        for number, row in enumerate(rows, 2):  # noqa: B007 (of the row that is no row of numbers)
+            yield from [float(row[at]) for at in (time_at, *columns)]
+
+    try:
+        table = np.fromiter(values(), np.float64).reshape(-1, 4)
+    except (ValueError, IndexError):
+        raise InputError(f"{path}: row {number} is not a row of numbers") from None
     if not len(table):
         raise InputError(f"{path}: has no samples")
     if fps is not None:
