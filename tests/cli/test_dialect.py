@@ -49,6 +49,8 @@ SHARED: dict[str, tuple[str | None, type]] = {
     "--allow-outside": (None, bool),
     "--device": (None, str),
     "--precision": (None, str),
+    "--channels-last": (None, bool),
+    "--compile": (None, bool),
     "--training": (None, str),
     "--target": (None, str),
     "--convention": (None, str),

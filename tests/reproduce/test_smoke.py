@@ -12,10 +12,12 @@ pytest.importorskip("torch")
 
 from phase_rppg.cli import run as phase
 from phase_rppg.datasets import base
+from phase_rppg.errors import InputError
 from phase_rppg.evaluate import synthetic_stamp
-from phase_rppg.reproduce import domains, make_plan, names
-from phase_rppg.reproduce.training_settings import get_budget
+from phase_rppg.reproduce import domains, make_plan, names, runner
+from phase_rppg.reproduce.training_settings import Machine, get_budget
 from phase_rppg.synth.writers import MARKER, is_synthetic
+from phase_rppg.train.compute import Compute
 
 # Table 1 and the ablations run whole, and with them every network; the other tables need not all do it again.
 FEW = {
@@ -121,6 +123,33 @@ def test_a_folder_is_a_data_set_or_contains_several(folder: str, fakes: Path) ->
     assert alone == fakes / folder
     assert alone in domains.locate([str(fakes)]).found.values()
     assert domains.locate([str(fakes), str(alone)]).found == domains.locate([str(fakes)]).found
+
+
+def test_under_torchrun_only_the_first_process_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    assert phase(["reproduce", "table5", "--model", "physnet", "--out", str(tmp_path / "other")]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert not (tmp_path / "other").exists()
+    monkeypatch.setenv("RANK", "0")
+    assert phase(["reproduce", "table5", "--model", "physnet", "--out", str(tmp_path / "first")]) == 0
+    assert (tmp_path / "first" / "table5" / "REPORT.md").exists()
+
+
+def test_the_options_of_the_machine_reach_training_and_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Machine] = []
+
+    def stop(*arguments: object, machine: Machine, **more: object) -> None:
+        seen.append(machine)
+        raise InputError("stopped")
+
+    monkeypatch.setattr(runner, "run", stop)
+    options = ["--device", "cpu", "--precision", "bf16", "--channels-last", "--compile"]
+    assert phase(["reproduce", "table5", "--out", str(tmp_path), *options]) == 4
+    assert seen[0].compute() == Compute("cpu", "bf16", channels_last=True, compile=True)
 
 
 def test_counting_a_classical_method_is_a_failed_cell(

@@ -6,6 +6,7 @@ creates a tensor on the wrong device fails here.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from phase_rppg import nn
 from phase_rppg.errors import ArgumentError, RecipeError, UsageError
-from phase_rppg.train import predict
+from phase_rppg.train import loop, predict
 from phase_rppg.train.checkpoint import load_checkpoint
 from phase_rppg.train.compute import Compute
 from phase_rppg.train.loader import Batch
@@ -179,3 +180,31 @@ def test_predictions_in_mixed_precision_are_close() -> None:
     full, mixed = (predict.predict_wave(model, pixels) for model in loaded)
     assert not np.array_equal(full, mixed)
     assert np.corrcoef(full[60:], mixed[60:])[0, 1] > 0.999
+
+
+def test_processes_wait_for_hours_while_the_first_one_generates_clips(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The default of torch is 10 minutes for NCCL, after which it stops all processes."""
+    joined: dict[str, object] = {}
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
+    monkeypatch.setattr(
+        torch.distributed, "init_process_group", lambda backend, **more: joined.update(more, backend=backend)
+    )
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    assert loop.join_processes(Compute()) == (1, 2)
+    assert joined["backend"] == "gloo"
+    assert isinstance(joined["timeout"], timedelta)
+    assert joined["timeout"] >= timedelta(days=1)
+
+
+def test_the_first_process_works_before_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank, order in ((0, ["work", "barrier"]), (1, ["barrier", "work"])):
+        seen: list[str] = []
+        monkeypatch.setattr(torch.distributed, "barrier", lambda seen=seen: seen.append("barrier"))
+        with loop.first_process_first(rank, 2):
+            seen.append("work")
+        assert seen == order
+    with loop.first_process_first(0, 1):  # no other process: no barrier
+        pass

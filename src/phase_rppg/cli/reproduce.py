@@ -14,6 +14,7 @@ from .terminal import escaped, open_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console
     from rich.table import Table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..reproduce.plan import Plan
     from ..reproduce.result_tables import ResultTable
     from ..reproduce.runner import Outcome, Progress
+    from ..reproduce.training_settings import Machine
 
 NAME = "reproduce"
 PANEL = "Research"
@@ -93,6 +95,8 @@ def command(
     ),
     device: str = options.DEVICE,
     precision: str = options.PRECISION,
+    channels_last: bool = options.CHANNELS_LAST,
+    compiled: bool = options.COMPILE,
     show: bool = options.LIST,
     quiet: bool = options.QUIET,
 ) -> None:
@@ -139,17 +143,22 @@ def command(
     require("scipy", "matplotlib")
     _require_torch(plan)
     plan = with_training(plan, training)
-    errors = open_console(stderr=True)
+    machine = budgets.Machine(device, precision, channels_last, compiled)
+    errors, is_first = open_console(stderr=True), os.environ.get("RANK", "0") == "0"
 
     def log(line: str) -> None:
-        errors.print(escaped(line))
+        if is_first:
+            errors.print(escaped(line))
 
-    opened = domains.open_domains(plan, settings, data, out, workers, log, rules)
-    with _progress_bar(errors, quiet) as update:
+    with _first_process_first(plan, machine):
+        opened = domains.open_domains(plan, settings, data, out, workers, log, rules)
+    with _progress_bar(errors, quiet or not is_first) as update:
         outcome = runner.run(
-            plan, settings, opened, Store(out / "cache"), seeds, on_progress=update, log=log, device=device,
-            precision=precision, balance=balance, convention=rules,
+            plan, settings, opened, Store(out / "cache"), seeds, on_progress=update, log=log, machine=machine,
+            balance=balance, convention=rules,
         )  # fmt: skip
+    if not is_first:  # under torchrun, the first process reports
+        return
     files = report.write(outcome, out / name, command_line.given())
     console.print(f"[bold]{escaped(outcome.stamp)}[/bold]")
     console.print(terminal_table(report.result_tables(outcome)[0], outcome))
@@ -267,6 +276,17 @@ def _require_torch(plan: Plan) -> None:
 
     if any(cell.model.trainable for cell in plan.cells):
         require("torch")
+
+
+def _first_process_first(plan: Plan, machine: Machine) -> AbstractContextManager[None]:
+    """Under torchrun, let the first process prepare the data before the others."""
+    import os
+
+    if "WORLD_SIZE" not in os.environ or not any(cell.model.trainable for cell in plan.cells):
+        return contextlib.nullcontext()
+    from ..train import loop
+
+    return loop.first_process_first(*loop.join_processes(machine.compute()))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from ..fileio import write_json
 from .domains import Domain, Item, ItemSource, clips_in
 from .plan import Cell
 from .store import Store, hash_key
-from .training_settings import Budget
+from .training_settings import CPU, Budget, Machine
 
 if TYPE_CHECKING:
     from ..train.recipe import Recipe
@@ -38,8 +38,7 @@ class CellJob:
     budget: Budget
     domains: Mapping[str, Domain]
     worlds: bool
-    device: str = "cpu"
-    precision: str = "fp32"
+    machine: Machine = CPU
     balance: str = "source"
     convention: Convention = conventions.OURS
 
@@ -108,7 +107,7 @@ class CellJob:
                     for domain, train, valid in sources
                 ],
                 "validates": self.budget.selects(self.cell.model),
-                **({} if self.precision == "fp32" else {"precision": self.precision}),
+                **({} if self.machine.precision == "fp32" else {"precision": self.machine.precision}),
             }
         )
 
@@ -186,7 +185,6 @@ def _json(options: Mapping[str, Any]) -> dict[str, Any]:
 def train(job: CellJob, folder: Path, on_progress: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
     """Train the network of a cell, or resume its run; return the checkpoint and the training settings."""
     from ..train import loop
-    from ..train.compute import Compute
 
     recipe = job.recipe()
     sources = job.training_data()
@@ -209,7 +207,7 @@ def train(job: CellJob, folder: Path, on_progress: Callable[[float], None]) -> t
             resume=True,
             sources=(training, validation),
             on_step=on_event,
-            compute=Compute(job.device, job.precision),
+            compute=job.machine.compute(),
         )
     except (WeightsError, RecipeError) as error:
         if not (folder / "last.safetensors").exists():
@@ -231,10 +229,9 @@ def train(job: CellJob, folder: Path, on_progress: Callable[[float], None]) -> t
 def network_predictor(checkpoint: Path, job: CellJob) -> Predictor:
     """Return the predictor of a trained network; a network that saw a test subject is refused."""
     from ..train import predict as networks
-    from ..train.compute import Compute
     from ..train.recipe import from_dict
 
-    model = networks.load(checkpoint, Compute(job.device, job.precision))
+    model = networks.load(checkpoint, job.machine.compute())
     if from_dict(model.provenance["recipe"], str(checkpoint)) != job.recipe():
         raise InputError(f"{checkpoint}: made by another recipe; remove {checkpoint.parent} to train again")
     tested = {item.subject for item in job.test_items()}

@@ -14,7 +14,7 @@ from .cells import CellJob, count_network, run_cell
 from .domains import Domain
 from .plan import Cell, Plan
 from .store import Store
-from .training_settings import Budget
+from .training_settings import CPU, Budget, Machine
 
 COUNT_FRAMES, COUNT_SIZE = 128, 128  # input of the networks in the paper's efficiency table
 
@@ -81,8 +81,7 @@ def run(
     on_progress: Callable[[Progress], None] | None = None,
     log: Callable[[str], None] | None = None,
     only_stored: bool = False,
-    device: str = "cpu",
-    precision: str = "fp32",
+    machine: Machine = CPU,
     balance: str = "source",
     convention: Convention = conventions.OURS,
 ) -> Outcome:
@@ -107,7 +106,7 @@ def run(
             if plan.view == "count":
                 outcome.counts[cell.row] = count_network(cell.model.name, COUNT_FRAMES, COUNT_SIZE)
                 continue
-            job = CellJob(cell, seed, budget, domains, plan.worlds, device, precision, balance, convention)
+            job = CellJob(cell, seed, budget, domains, plan.worlds, machine, balance, convention)
             if only_stored and store.get(job.key()) is None:
                 if place not in outcome.results:
                     outcome.missing[place] = "not computed yet"

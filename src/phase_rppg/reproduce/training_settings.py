@@ -16,6 +16,7 @@ from ..errors import UnknownNameError
 from .plan import Model
 
 if TYPE_CHECKING:
+    from ..train.compute import Compute
     from ..train.recipe import Recipe
 
 BALANCES = ("source", "clip")
@@ -53,6 +54,25 @@ _SMALL: dict[str, dict[str, Any]] = {
         "physmamba", "phasenet-stream",
     )
 } | {"phasenet": {"size": 32, "stem_stride": 2, "pools": (2, 1, 1)}}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and how networks are trained and tested; the options of `phase reproduce`."""
+
+    device: str = "cpu"
+    precision: str = "fp32"
+    channels_last: bool = False
+    compiled: bool = False
+
+    def compute(self) -> Compute:
+        """Return the settings for torch."""
+        from ..train.compute import Compute
+
+        return Compute(self.device, self.precision, self.channels_last, self.compiled)
+
+
+CPU = Machine()
 
 
 @dataclass(frozen=True)

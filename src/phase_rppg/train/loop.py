@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,7 @@ class Event:
     score: Score | None  # of the last validation
 
 
+LONGEST_WAIT = timedelta(days=7)  # of a process for the others; torch waits 10 or 30 minutes
 OnStep = Callable[[Event], None]
 Sources = tuple[list[ClipSource], list[ClipSource]]  # for training and for validation
 
@@ -125,7 +128,7 @@ def train(
     default a CPU.
     """
     compute = compute or Compute()
-    rank, world = _processes(compute)
+    rank, world = join_processes(compute)
 
     def open_all() -> Sources:
         return sources or _open(recipe, cache or Path(out), rank, world, on_clips)
@@ -385,12 +388,18 @@ class Run:
 
 def _open(recipe: Recipe, cache: Path, rank: int, world: int, on_clips: OnClips | None) -> Sources:
     """Open the sources of a recipe; process 0 generates the clips, the others wait."""
+    with first_process_first(rank, world):
+        return open_sources(recipe.data, cache, on_clips)
+
+
+@contextmanager
+def first_process_first(rank: int, world: int) -> Iterator[None]:
+    """Let process 0 do the work of a block before the others, which then find its files."""
     if world > 1 and rank:
         dist.barrier()
-    opened = open_sources(recipe.data, cache, on_clips)
+    yield
     if world > 1 and not rank:
         dist.barrier()
-    return opened
 
 
 def _check_folder(out: Path, *, resume: bool) -> None:
@@ -418,13 +427,16 @@ def _ignore(event: Event) -> None:
     del event
 
 
-def _processes(compute: Compute) -> tuple[int, int]:
-    """Return (rank, world size); under torchrun this joins the process group."""
+def join_processes(compute: Compute) -> tuple[int, int]:
+    """Return (rank, world size); under torchrun this joins the process group.
+
+    Processes wait for the first one while it generates clips or prepares data, which may take hours.
+    """
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world > 1 and not dist.is_initialized():
         if compute.backend == "nccl":
             torch.cuda.set_device(compute.resolve())
-        dist.init_process_group(compute.backend)
+        dist.init_process_group(compute.backend, timeout=LONGEST_WAIT)
     return (dist.get_rank(), world) if world > 1 else (0, 1)
 
 
