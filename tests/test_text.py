@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from phase_rppg import errors
 from phase_rppg.fileio import dump_json, json_pieces
-from phase_rppg.text import csv_cell, html_text, printable
+from phase_rppg.text import counted, csv_cell, html_text, printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 HOSTILE = {
@@ -86,3 +86,7 @@ def test_html_is_escaped_after_the_controls() -> None:
 def test_an_error_shows_a_hostile_name_as_escapes(error: errors.PhaseError) -> None:
     assert r"a\nb\x1b" in str(error)
     assert printable(str(error)) == str(error)
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    assert [counted(number, "clip") for number in (0, 1, 2)] == ["0 clips", "1 clip", "2 clips"]

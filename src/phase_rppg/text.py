@@ -41,6 +41,11 @@ def html_text(value: object) -> str:
     return html.escape(printable(value))
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and its noun: `1 video`, `2 videos`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def csv_cell(value: object) -> str:
     """Return the printable text of a value; a spreadsheet does not read it as a formula.
 

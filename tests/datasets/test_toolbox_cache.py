@@ -90,7 +90,7 @@ def test_what_is_written_is_what_the_toolbox_computes_and_comes_back(
         *types,
     ]
     assert cli.run(run) == 0
-    assert "2 clips of 1 recordings" in " ".join(capsys.readouterr().out.split())
+    assert "2 clips of 1 recording in" in " ".join(capsys.readouterr().out.split())
     (entry,) = cache.open_cache(tmp_path / "ours", "pure")
     pixels, wave = entry.pixels.astype(float), entry.wave.astype(float)
     change = (pixels[1:] - pixels[:-1]) / (pixels[1:] + pixels[:-1] + 1e-7)

@@ -158,6 +158,8 @@ def test_only_the_figure_has_a_legend_over_its_waveform() -> None:
     start_s, end_s = plots.plotted_interval(face, plots.best_window(face))
     shown = plots.figure(results.result(face)).axes[0]
     assert shown.get_xlim() == (start_s, end_s)
+    last = dataclasses.replace(face, windows=face.windows[-1:])
+    assert plots.plotted_interval(last, last.windows[0]) == (28.0, 40.0)  # to the end of the waveform
     beats = int(((face.beats_s >= start_s) & (face.beats_s <= end_s)).sum())
     assert [text.get_text() for text in shown.get_legend().get_texts()] == [f"{beats} beats"]
     strip = Figure().add_subplot()
@@ -171,6 +173,13 @@ def test_a_plot_names_faces_only_among_several() -> None:
     two = plots.figure(results.result(results.face(), results.face(1)))
     assert not one.axes[0].get_title().startswith("face")
     assert [axes.get_title()[:7] for axes in two.axes[:2]] == ["face 0:", "face 1:"]
+
+
+def test_the_overview_names_a_video_that_failed_once() -> None:
+    page = html.page(
+        [results.result(results.face())], [("in/cut\n.mp4", r"in/cut\n.mp4: is empty; record it")]
+    )
+    assert "<td class=word>not measured: is empty; record it</td>" in page
 
 
 def test_an_embedded_picture_is_read_back() -> None:
@@ -187,7 +196,7 @@ def test_an_embedded_picture_is_read_back() -> None:
         (HrvLimit("jitter_s", None, 0.009), "unknown, at most 9 ms"),
         (HrvLimit("duration_s", 12.0, 30.0), "12 s of beats, 30 s are needed"),
         (HrvLimit("normal_share", 0.5, 0.8), "50 % of the beat intervals are regular, 80 %"),
-        (HrvLimit("beats", 1, 3), "1 beats, 3 are needed"),
+        (HrvLimit("beats", 1, 3), "1 beat, 3 are needed"),
     ],
 )
 def test_the_failed_limit_of_variability_is_shown(limit: HrvLimit, words: str) -> None:

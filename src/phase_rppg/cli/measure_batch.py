@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..text import counted
 from ..workers import LOCAL, Engine
 from .measure_outputs import Outputs, VideoWriter, write_common, write_summary
 from .measure_text import Printed, ResultTable, document_has_reading, stderr
@@ -147,7 +148,7 @@ class Batch:
         elif not self.printed.ndjson:
             total, failed = len(self.documents), len(self.failures)
             readings = sum(map(document_has_reading, self.documents.values()))
-            text = f"{total} video{'s' * (total != 1)}: {readings} with a reading, "
+            text = f"{counted(total, 'video')}: {readings} with a reading, "
             text += f"{total - failed - readings} without"
             screen.print(text + (f", {failed} could not be measured" if failed else ""))
             self.printed.written(self.outputs)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..text import counted
 from .terminal import escaped, open_console
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class TableRun:
             return
         console = open_console()
         silent, failed = sum(tally.silent.values()), sum(tally.failed.values())
-        text = f"{tally.total} video{'s' * (tally.total != 1)}: {tally.readings} with a reading, "
+        text = f"{counted(tally.total, 'video')}: {tally.readings} with a reading, "
         text += f"{silent} without"
         text += f", {failed} could not be measured" * bool(failed)
         console.print(text + f" ({tally.kept} measured before)" * bool(tally.kept))

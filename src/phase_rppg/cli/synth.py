@@ -10,6 +10,7 @@ from typing import Any, Optional
 import typer
 
 from .. import registry
+from ..text import counted
 from . import choices, options
 from .terminal import escaped, open_console
 
@@ -123,7 +124,9 @@ def command(
             set_total(n)
             job = ClipJob(world, seconds, side, seed, folder, fixed)
             write_clips(out, job, n, workers=count, engine=where, done=advance)
-        console.print(f"{n} clips of {seconds:g} s at {side} px of {escaped(chosen.name)} in {escaped(out)}")
+        console.print(
+            f"{counted(n, 'clip')} of {seconds:g} s at {side} px of {escaped(chosen.name)} in {escaped(out)}"
+        )
         return
     from ..synth.writers import HEIGHT_PX, RecordingJob, write_recordings, writer
 
@@ -135,7 +138,9 @@ def command(
             recordings, n, per_subject=per_subject, workers=count, engine=where, started=set_total,
             done=advance,
         )  # fmt: skip
-    console.print(f"{len(shots)} recordings of {seconds:g} s of {escaped(chosen.name)} in {escaped(out)}")
+    console.print(
+        f"{counted(len(shots), 'recording')} of {seconds:g} s of {escaped(chosen.name)} in {escaped(out)}"
+    )
 
 
 def _fixed(bpm: float | None, codec: str | None, crf: float | None, people: int | None) -> dict[str, Any]:

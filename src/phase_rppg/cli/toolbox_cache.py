@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Optional
 
 import typer
 
+from ..text import counted
 from . import options
 from .terminal import escaped, open_console
 
@@ -60,13 +61,13 @@ def command(
     if write:
         paths, entries = _write(dataset, root, out, clips.ExportOptions(frames, tuple(inputs), label))
         facts = {"recordings": entries, "clips": len(paths), "out": str(out)}
-        text = f"{len(paths)} clips of {entries} recordings in {escaped(out)}; list: {escaped(out)}.csv"
+        text = f"{counted(len(paths), 'clip')} of {counted(entries, 'recording')} in {escaped(out)}; list: {escaped(out)}.csv"
     else:
         settings = clips.ImportOptions(dataset, fps, target)
         found = clips.find_recordings(root, file_list)
         count = len([clips.import_recording(recording, out, settings) for recording in found])
         facts = {"recordings": count, "out": str(out)}
-        text = f"{count} recordings of {dataset} in {escaped(out)}"
+        text = f"{counted(count, 'recording')} of {dataset} in {escaped(out)}"
     if as_json:
         typer.echo(dump_json(facts))
     else:

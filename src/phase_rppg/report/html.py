@@ -11,7 +11,7 @@ from ..session.reasons import ADVICE
 from ..session.results import FaceResult, Result
 from ..signal.breathing import MIN_SECONDS, Breathing, BreathingReason
 from ..signal.hrv import HrvLimit
-from ..text import REPORT_POLICY, html_text
+from ..text import REPORT_POLICY, counted, html_text, printable
 from ..types import Estimate
 from . import plots
 from .document import changes, confidence_text, face_text, reading_text
@@ -80,7 +80,10 @@ def _overview(results: Sequence[Result], failures: Sequence[tuple[str, str]]) ->
         for face in result.faces or (None,):
             text = face_text(face) if face is not None else f"no reading: {result.reason}"
             rows.append((names[result.video], "–" if face is None else str(face.id), text))
-    rows += [(names[video], "–", f"not measured: {problem}") for video, problem in failures]
+    rows += [
+        (names[video], "–", f"not measured: {problem.removeprefix(f'{printable(video)}: ')}")
+        for video, problem in failures
+    ]
     body = "".join(
         f"<tr><td>{_safe(a)}</td><td>{_safe(b)}</td><td class=word>{_safe(c)}</td></tr>" for a, b, c in rows
     )
@@ -189,7 +192,7 @@ def limit_text(limit: HrvLimit) -> str:
         )
     if limit.name == "duration_s":
         return f"{value or 0:.0f} s of beats, {needed:.0f} s are needed"
-    return f"{value or 0:.0f} beats, {needed:.0f} are needed"
+    return f"{counted(round(value or 0), 'beat')}, {needed:.0f} are needed"
 
 
 def _windows(face: FaceResult, several: bool) -> str:
@@ -206,8 +209,7 @@ def _windows(face: FaceResult, several: bool) -> str:
         )
     titles = "".join(f"<th>{title}</th>" for title in ("window", "bpm", "interval", "p_ok", "SNR (dB)"))
     head = f"<tr>{titles}<th class=word>reason</th></tr>"
-    count = len(face.windows)
-    title = f"{f'Face {face.id}: all' if several else 'All'} {count} window{'s' * (count != 1)}"
+    title = f"{f'Face {face.id}: all' if several else 'All'} {counted(len(face.windows), 'window')}"
     return f"<details><summary>{title}</summary><table>{head}{''.join(rows)}</table></details>"
 
 

@@ -111,9 +111,11 @@ def _draw_wave(axes: Axes, face: FaceResult, window: WindowResult | None, title:
 
 
 def plotted_interval(face: FaceResult, window: WindowResult | None) -> tuple[float, float]:
-    """Return the start and the end of the plotted waveform in seconds, centred on a window."""
-    middle_s = (window.start_s + window.end_s) / 2 if window is not None else face.wave.start_s
-    start_s = max(face.wave.start_s, middle_s - SHOWN_S / 2)
+    """Return the start and the end of the plotted waveform in seconds, centred on a window if possible."""
+    wave = face.wave
+    last_s = wave.start_s + len(wave.values) / wave.fps - SHOWN_S
+    middle_s = (window.start_s + window.end_s) / 2 if window is not None else wave.start_s
+    start_s = max(wave.start_s, min(middle_s - SHOWN_S / 2, last_s))
     return start_s, start_s + SHOWN_S
 
 
