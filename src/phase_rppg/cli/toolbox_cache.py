@@ -61,7 +61,8 @@ def command(
     if write:
         paths, entries = _write(dataset, root, out, clips.ExportOptions(frames, tuple(inputs), label))
         facts = {"recordings": entries, "clips": len(paths), "out": str(out)}
-        text = f"{counted(len(paths), 'clip')} of {counted(entries, 'recording')} in {escaped(out)}; list: {escaped(out)}.csv"
+        made = f"{counted(len(paths), 'clip')} of {counted(entries, 'recording')}"
+        text = f"{made} in {escaped(out)}; list: {escaped(out)}.csv"
     else:
         settings = clips.ImportOptions(dataset, fps, target)
         found = clips.find_recordings(root, file_list)
