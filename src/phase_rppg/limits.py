@@ -45,10 +45,6 @@ class InputLimits:
     parse_s: float = _limit(60, "seconds for one call of a native parser in the guarded process")
     memory_mb: float = _limit(4096, "address space of the guarded process in MB")
 
-    @property
-    def published_bytes(self) -> int:
-        return int(self.published_mb * 2**20)
-
 
 def current() -> InputLimits:
     """Return the limits that are in force: the defaults, changed by the environment variable."""

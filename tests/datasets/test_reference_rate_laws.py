@@ -167,5 +167,3 @@ def test_fractions_are_cut_downwards_and_binary_fractions_do_not_matter() -> Non
 
 def test_a_split_names_what_it_is_of() -> None:
     assert splits.by_ratio("x", ["a"], (0, 1), (0, 0), (0, 0)).name == "x"
-    (first, *_) = splits.leave_one_out(["b", "a"])
-    assert first == splits.Split("without a", ("b",), (), ("a",))

@@ -39,12 +39,6 @@ def test_a_subject_in_two_parts_is_refused() -> None:
         splits.Split("own", ("anna", "bert"), (), ("anna",))
 
 
-def test_leave_one_out_tests_each_once() -> None:
-    rounds = list(splits.leave_one_out(["b10", "b9", "a"]))
-    assert [r.test for r in rounds] == [("a",), ("b9",), ("b10",)]
-    assert all(len(r.train) == 2 for r in rounds)
-
-
 def test_unknown_names_are_answered_with_choices() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'intra'"):
         splits.named("pure", "inter", recordings(3))

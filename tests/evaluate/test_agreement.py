@@ -49,14 +49,6 @@ def test_the_intervals_have_their_nominal_coverage() -> None:
     assert 0.91 < limit_hits / 400 < 0.985
 
 
-def test_an_error_proportional_to_the_rate_gives_a_slope() -> None:
-    truth = np.linspace(50, 150, 30)
-    assert agreement.proportional_bias(truth + 2, truth) == pytest.approx(0, abs=1e-12)
-    # estimate = 1.1 truth: difference 0.1 truth over mean 1.05 truth
-    assert agreement.proportional_bias(1.1 * truth, truth) == pytest.approx(0.1 / 1.05)
-    assert agreement.proportional_bias([70.0, 70.0], [70.0, 70.0]) is None
-
-
 def test_one_pair_and_invalid_levels_are_refused() -> None:
     with pytest.raises(ArgumentError, match="n ≥ 2"):
         agreement.bland_altman([70.0], [71.0])

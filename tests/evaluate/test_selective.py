@@ -23,10 +23,7 @@ def test_hand_computed_curve() -> None:
     np.testing.assert_allclose(curve.risk, [0, 1, 4 / 3, 2])
     np.testing.assert_allclose(curve.threshold, [0.9, 0.7, 0.5, 0.1])
     assert curve.aurc == pytest.approx((0 + 1 + 4 / 3 + 2) / 4)
-    assert curve.excess_aurc == pytest.approx(0)  # this confidence already sorts by loss
-    assert curve.coverage_at(1.0) == 0.5
-    assert curve.coverage_at(-1.0) == 0
-    assert curve.risk_at(0.6) == pytest.approx(4 / 3)
+    assert curve.best_aurc == pytest.approx(curve.aurc)  # this confidence already sorts by loss
 
 
 @given(seeds, st.integers(1, 6))
@@ -48,8 +45,9 @@ def test_the_curve_ends_at_the_mean_and_the_ideal_order_is_best(seed: int, count
     loss, confidence = rng.exponential(3, count), rng.integers(0, 5, count).astype(float)
     curve = selective.risk_coverage(loss, confidence)
     assert curve.risk[-1] == pytest.approx(loss.mean())
-    assert curve.excess_aurc >= -1e-12
-    assert selective.risk_coverage(loss, -loss).excess_aurc == pytest.approx(0, abs=1e-12)
+    assert curve.aurc >= curve.best_aurc - 1e-12
+    ideal = selective.risk_coverage(loss, -loss)
+    assert ideal.aurc == pytest.approx(ideal.best_aurc, abs=1e-12)
     order = rng.permutation(count)
     assert selective.risk_coverage(loss[order], confidence[order]).aurc == pytest.approx(curve.aurc)
     # Only the order counts, not the numbers.
@@ -64,8 +62,7 @@ def test_a_constant_confidence_gives_the_mean_risk() -> None:
 def test_windows_without_a_reading_lower_the_coverage() -> None:
     curve = selective.risk_coverage([1.0, 2.0], [0.9, 0.8], windows=4)
     np.testing.assert_allclose(curve.coverage, [0.25, 0.5])
-    assert curve.risk_at(0.5) == 1.5
-    assert curve.risk_at(0.6) is None
+    np.testing.assert_allclose(curve.risk, [1.0, 1.5])
 
 
 def test_hand_computed_reliability() -> None:

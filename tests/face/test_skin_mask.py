@@ -31,7 +31,7 @@ def scene_with_face(tone: str) -> ByteArray:
 
 def masks_of_measure_and_clip(rgb: ByteArray, face: Box, landmarks: FloatArray) -> tuple[FloatArray, ...]:
     """Return the mask of `phase measure` and the mask of the same crop without its landmarks."""
-    measured = SkinSampler(Track(0, face, landmarks, 0.0, 0.0), rgb).mask
+    measured = SkinSampler(Track(0, face, landmarks, 0.0), rgb).mask
     clip = to_bytes(AreaCrop(square(face), 36, rgb.shape).mean(rgb))[None]
     return measured, displaced(clip_skin_weights(clip), np.zeros(2))  # the sampler blurs in the same way
 

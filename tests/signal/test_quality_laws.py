@@ -28,16 +28,6 @@ def above_chance(share: float) -> float:
     return (share - CHANCE) / (1 - CHANCE)
 
 
-def test_the_amplitude_of_each_column_is_that_of_its_tone() -> None:
-    values = np.stack([tone(1.2, 2.0), tone(1.2, 0.5, 1.0), tone(2.0, 3.0)], 1)
-    np.testing.assert_allclose(quality.line_amplitude(values, FPS, 72), [2.0, 0.5, 0.0], atol=1e-3, rtol=0.04)
-    np.testing.assert_allclose(quality.line_amplitude(values[:, 0], FPS, 72), [2.0], rtol=0.04)
-    valid = ALL.copy()
-    valid[900:] = False
-    values[900:] = 1e3
-    np.testing.assert_allclose(quality.line_amplitude(values, FPS, 72, valid)[0], 2.0, rtol=0.02)
-
-
 def test_pulsation_is_taken_from_green_over_the_valid_part() -> None:
     line = tone(1.2, 0.01)
     seen = RgbTrace(trace(0.0, line, 0.0).values.copy(), FPS, 0.0, ALL.copy())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .. import registry
@@ -68,14 +68,6 @@ def by_ratio(name: str, subjects: Iterable[str], train: Range, valid: Range, tes
         return tuple(ordered[int(begin * len(ordered) + 1e-9) : int(end * len(ordered) + 1e-9)])
 
     return Split(name, part(*train), part(*valid), part(*test))
-
-
-def leave_one_out(names: Iterable[str]) -> Iterator[Split]:
-    """Yield a split for each name (a subject or a data set): it is the test set, the others train."""
-    ordered = sorted(set(names), key=natural_key)
-    for left_out in ordered:
-        rest = tuple(n for n in ordered if n != left_out)
-        yield Split(f"without {left_out}", rest, (), (left_out,))
 
 
 def subjects_of(recordings: Iterable[Recording | Found]) -> list[str]:

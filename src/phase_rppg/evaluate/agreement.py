@@ -68,20 +68,6 @@ def bland_altman(
     )
 
 
-def proportional_bias(estimate: FloatArray, truth: FloatArray) -> float | None:
-    """Return the slope of the differences over the means, or None if all means are equal.
-
-    The slope is 0 if the errors do not depend on the rate.
-    """
-    left, right = paired(estimate, truth, least=2)
-    means = (left + right) / 2
-    spread = means - means.mean()
-    total = float(spread @ spread)
-    if total <= 1e-24 * float(means @ means):
-        return None
-    return float(spread @ (left - right) / total)
-
-
 def means_and_differences(estimate: FloatArray, truth: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the mean of each pair and the difference estimate minus truth, for a Bland–Altman plot."""
     left, right = paired(estimate, truth)

@@ -26,21 +26,6 @@ class RiskCoverage:
     aurc: float  # area under the curve: mean of the risk
     best_aurc: float  # of an ideal confidence, which orders the readings by their loss
 
-    @property
-    def excess_aurc(self) -> float:
-        """The difference from the ideal area; 0 if the confidence orders the readings by their loss."""
-        return self.aurc - self.best_aurc
-
-    def coverage_at(self, risk: float) -> float:
-        """Return the largest coverage with at most this risk, or 0."""
-        kept = np.flatnonzero(self.risk <= risk)
-        return float(self.coverage[kept[-1]]) if len(kept) else 0.0
-
-    def risk_at(self, coverage: float) -> float | None:
-        """Return the risk at this coverage or more; None if too many windows have no reading."""
-        kept = np.flatnonzero(self.coverage >= coverage - 1e-12)
-        return float(self.risk[kept[0]]) if len(kept) else None
-
 
 @dataclass(frozen=True, slots=True)
 class Bin:

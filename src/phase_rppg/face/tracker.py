@@ -38,7 +38,6 @@ class Track:
     box: Box  # constant within the dead zone; the crop is taken from it
     landmarks: FloatArray  # (5,2) at the last detection
     last_seen_s: float  # time of the last detection
-    created_s: float
     detection_count: int = 1
     lost: bool = False
     moved_s: float = -math.inf  # time of the last change of `box`
@@ -129,7 +128,7 @@ class Tracker:
                 back.resume(t_s, detection)
                 again.append(back)
             elif len(self.present) < self.max_tracks:
-                new = Track(self.next_id, detection.box, detection.landmarks, t_s, t_s)
+                new = Track(self.next_id, detection.box, detection.landmarks, t_s)
                 self.next_id += 1
                 taken.add(new.id)
                 self.tracks.append(new)

@@ -23,13 +23,6 @@ def snr_db(values: FloatArray | Waveform, bpm: float, fps: float | None = None) 
     return rate.line_share(rate.spectrum(values, fps), bpm / 60)[1]
 
 
-def line_amplitude(values: FloatArray, fps: float, bpm: float, valid: BoolArray | None = None) -> FloatArray:
-    """Return the Hann-weighted amplitude (half of peak-to-peak) at `bpm` of each column of values (T,C)."""
-    values = np.asarray(values, float)
-    columns = values.reshape(len(values), -1)
-    return np.sqrt([float(found.at(bpm / 60)) for found in rate.spectra(columns, fps, valid)])
-
-
 def pulsation(trace: RgbTrace, bpm: float, green: rate.Spectrum | None = None) -> float:
     """Return AC/DC of the green channel of the skin at `bpm`, about 0.001–0.01 for a pulse.
 
