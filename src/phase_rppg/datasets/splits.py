@@ -72,13 +72,3 @@ def by_ratio(name: str, subjects: Iterable[str], train: Range, valid: Range, tes
 
 def subjects_of(recordings: Iterable[Recording | Found]) -> list[str]:
     return sorted({r.subject for r in recordings}, key=natural_key)
-
-
-def select(recordings: Iterable[Recording], subjects: Iterable[str]) -> list[Recording]:
-    """Return the recordings of these subjects in their order; an unknown subject is an error."""
-    everyone = list(recordings)
-    wanted = set(subjects)
-    known = {r.subject for r in everyone}
-    if missing := sorted(wanted - known, key=natural_key):
-        raise UnknownNameError("subject", missing[0], known)
-    return [r for r in everyone if r.subject in wanted]
