@@ -184,7 +184,10 @@ def test_a_model_that_was_trained_on_a_test_subject_is_refused(
     words = ["evaluate", "ubfc_rppg", str(tmp_path / "data"), "--model", str(manifest), "--workers", "0"]
     assert phase(words) == 4
     assert "was trained on 1 of the 2 test subjects: ubfc_rppg/subject1" in capsys.readouterr().err
-    assert phase([*words, "--split", "intra", "--json", "--window", "6"]) == 0
+    out = tmp_path / "out"
+    assert phase([*words, "--split", "intra", "--json", "--window", "6", "--out", str(out)]) == 0
+    report = (out / "REPORT.md").read_text(encoding="utf-8")
+    assert f"- training of {manifest}\n  - train (1): ubfc_rppg/subject1\n" in report
     document = json.loads(capsys.readouterr().out)
     assert [r["name"] for r in document["recordings"]] == ["subject2"]
     assert phase([*words, "--split", "inter"]) == 2

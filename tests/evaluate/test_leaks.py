@@ -32,3 +32,15 @@ def test_other_subjects_and_other_data_sets_pass() -> None:
 def test_records_are_joined_in_natural_order() -> None:
     joined = leaks.merged({"train": ["a/10", "a/2"]}, {"train": ["a/2"], "validate": ["b/1"]})
     assert joined == {"train": ["a/2", "a/10"], "validate": ["b/1"]}
+
+
+def test_a_report_names_the_training_subjects_or_states_that_they_are_unknown() -> None:
+    splits, notes = leaks.training_record("run/last.safetensors", RECORD)
+    assert splits == {"training of run/last.safetensors": RECORD["subjects"]}
+    assert notes == []
+    splits, (note,) = leaks.training_record("physnet.safetensors", {"imported_from": "PURE_PhysNet.pth"})
+    assert splits == {}
+    assert note.startswith("physnet.safetensors does not record its training subjects")
+    assert leaks.training_record("pos", {}) == ({}, [])
+    nobody = {"subjects": {"train": [], "validate": []}}  # trained on generated clips only
+    assert leaks.training_record("run/last.safetensors", nobody) == ({}, [])

@@ -182,7 +182,9 @@ def _write_session(
     if csv is not None:
         session_evaluation_files.write_csv(csv, evaluation, ungated=ungated)
     if out is not None:
-        record = session_evaluation_files.session_record(evaluation, found, command_line.given())
+        record = session_evaluation_files.session_record(
+            evaluation, found, command_line.given(), _provenance(evaluation.model)
+        )
         write_json(out / "evaluation.json", document | {"run": record.facts()})
         session_evaluation_files.write_csv(out / "windows.csv", evaluation, ungated=True)
         session_evaluation_files.write_plots(out, evaluation)
@@ -200,7 +202,9 @@ def _write_convention(
     from ..evaluate import convention_evaluation, convention_evaluation_files, run_report
     from ..fileio import dump_json, write_json, write_text
 
-    record = convention_evaluation_files.record(evaluation, command_line.given())
+    record = convention_evaluation_files.record(
+        evaluation, command_line.given(), _provenance(evaluation.model)
+    )
     document = convention_evaluation.as_json(evaluation, record.facts())
     if csv is not None:
         write_text(csv, convention_evaluation_files.table_csv(evaluation))

@@ -118,15 +118,14 @@ def command(
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
     from ..errors import ArgumentError, UnknownNameError, require
-    from ..reproduce import domains, names, report, runner
+    from ..reproduce import domains, names, runner
     from ..reproduce import training_settings as budgets
     from ..reproduce.cost_estimate import CostSettings
     from ..reproduce.plan import with_training
     from ..reproduce.store import Store
 
-    console = open_console(soft_wrap=False)
     if show:
-        console.print(_plan_list())
+        open_console(soft_wrap=False).print(_plan_list())
         return
     budgets.check_balance(balance)
     if len(set(seeds)) < len(seeds):
@@ -157,26 +156,25 @@ def command(
             plan, settings, opened, Store(out / "cache"), seeds, on_progress=update, log=log, machine=machine,
             balance=balance, convention=rules,
         )  # fmt: skip
-    if not is_first:  # under torchrun, the first process reports
-        return
-    files = report.write(outcome, out / name, command_line.given())
+    if is_first:  # under torchrun, the first process reports
+        _write(outcome, out / name, log)
+
+
+def _write(outcome: Outcome, folder: Path, log: Callable[[str], None]) -> None:
+    """Write and print the results; cells without a result are an error at the end."""
+    from ..errors import InputError
+    from ..reproduce import report
+
+    console, plan = open_console(soft_wrap=False), outcome.plan
+    files = report.write(outcome, folder, command_line.given())
     console.print(f"[bold]{escaped(outcome.stamp)}[/bold]")
     console.print(terminal_table(report.result_tables(outcome)[0], outcome))
     log("written: " + ", ".join(str(path) for path in files[:5]) + f" and {len(files) - 5} plots")
-    _require_complete(outcome)
-
-
-def _require_complete(outcome: Outcome) -> None:
-    """Refuse an outcome that has cells without a result."""
-    from ..errors import InputError
-
     without = [f"{row} → {column}" for row, column in (*outcome.failed, *outcome.missing)]
     if without:
-        count, more = len(outcome.plan.cells), f" and {len(without) - 4} more" if len(without) > 4 else ""
-        raise InputError(
-            f"{outcome.plan.name}: {len(without)} of {count} cells are missing: "
-            f"{'; '.join(without[:4])}{more}"
-        )
+        more = f" and {len(without) - 4} more" if len(without) > 4 else ""
+        count = f"{len(without)} of {len(plan.cells)} cells are missing"
+        raise InputError(f"{plan.name}: {count}: {'; '.join(without[:4])}{more}")
 
 
 def _cost_text(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from ..report.figure_file import save_figure
 from ..text import csv_cell
 from . import metrics, plots, synthetic_stamp
 from .convention_evaluation import ConventionEvaluation, mae_interval, summaries
+from .leaks import training_record
 from .run_report import RunRecord, model_digest
 
 CSV_COLUMNS = (
@@ -50,8 +53,9 @@ def write_plots(folder: Path, evaluation: ConventionEvaluation) -> None:
         save_figure(figure, folder / f"{name}.png")
 
 
-def record(evaluation: ConventionEvaluation, command: str) -> RunRecord:
-    """Return what REPORT.md states about the run."""
+def record(evaluation: ConventionEvaluation, command: str, provenance: Mapping[str, Any]) -> RunRecord:
+    """Return what REPORT.md states about the run; `provenance` is the training record of the model."""
+    trained, notes = training_record(evaluation.model, provenance)
     lines = ["| | n | MAE | RMSE | MAPE | R | SNR | MACC |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
     for name, found in summaries(evaluation).items():
         if found is not None:
@@ -71,7 +75,11 @@ def record(evaluation: ConventionEvaluation, command: str) -> RunRecord:
         evaluation.convention.describe(),
         lines,
         models={evaluation.model: model_digest(evaluation.model)},
-        splits={evaluation.dataset: {"test": list(dict.fromkeys(one.subject for one in evaluation.results))}},
+        splits={
+            **trained,
+            evaluation.dataset: {"test": list(dict.fromkeys(one.subject for one in evaluation.results))},
+        },
         recordings={one.name: one.key for one in evaluation.results},
         excluded={problem.recording: problem.problem for problem in evaluation.problems},
+        notes=notes,
     )

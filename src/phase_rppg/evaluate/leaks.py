@@ -46,3 +46,18 @@ def refuse_tested_subjects(
                 f"{model}: was {USES[use]} {len(shared)} of the {len(tested)} test subjects: "
                 f"{', '.join(shared[:_SHOWN])}{more}; test on other subjects (--split)"
             )
+
+
+def training_record(
+    model: str, provenance: Mapping[str, Any]
+) -> tuple[dict[str, dict[str, list[str]]], list[str]]:
+    """Return the subjects that trained a model, for a report, and a note if its file does not name them.
+
+    A classical method and a bundled network have no provenance, and used no subject.
+    """
+    used = {use: names for use, names in recorded_subjects(provenance).items() if names}
+    if used:
+        return {f"training of {model}": used}, []
+    if provenance and not isinstance(provenance.get("subjects"), Mapping):
+        return {}, [f"{model} does not record its training subjects: a test on them would not be noticed."]
+    return {}, []

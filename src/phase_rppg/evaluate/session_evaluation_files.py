@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..fileio import write_text
 from ..report.figure_file import save_figure
 from ..text import csv_cell
 from . import metrics, plots, selective, synthetic_stamp
+from .leaks import training_record
 from .run_report import RunRecord, model_digest
 from .session_evaluation import Evaluation, score
 
@@ -64,8 +66,11 @@ def write_plots(folder: Path, evaluation: Evaluation) -> None:
         save_figure(figure, folder / f"{name}.png")
 
 
-def session_record(evaluation: Evaluation, found: Sequence[Found], command: str) -> RunRecord:
-    """Return what REPORT.md states about a run of complete sessions."""
+def session_record(
+    evaluation: Evaluation, found: Sequence[Found], command: str, provenance: Mapping[str, Any]
+) -> RunRecord:
+    """Return what REPORT.md states about complete sessions; `provenance` is the record of the model."""
+    trained, notes = training_record(evaluation.model, provenance)
     scores = score(evaluation.rows())
     lines = ["| | n | MAE | RMSE | within 5 bpm |", "|---|---:|---:|---:|---:|"]
     for name, summary in (("all rates", scores.ungated), ("rates that pass the gate", scores.gated)):
@@ -80,11 +85,15 @@ def session_record(evaluation: Evaluation, found: Sequence[Found], command: str)
         f"session: {evaluation.window_s:g} s windows every {evaluation.step_s:g} s, with the gate",
         lines,
         models={evaluation.model: model_digest(evaluation.model)},
-        splits={evaluation.dataset: {"test": list(dict.fromkeys(r.subject for r in evaluation.results))}},
+        splits={
+            **trained,
+            evaluation.dataset: {"test": list(dict.fromkeys(r.subject for r in evaluation.results))},
+        },
         recordings={
             one.name: f"{cache.fingerprint(one.video)[:16]} {cache.fingerprint(one.reference)[:16]}"
             for one in found
             if one.name in names
         },
         excluded={problem.recording: problem.problem for problem in evaluation.problems},
+        notes=notes,
     )
