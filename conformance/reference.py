@@ -203,7 +203,7 @@ def _rhythm() -> Any:
                     "values": wave.values,
                     "valid": valid,
                     "rhythm": None if found is None else asdict(found),
-                    "alternation": spec.alternation(np.array([40, 76, 100, 130]) / 60),
+                    "subharmonic_excess": spec.subharmonic_excess(np.array([40, 76, 100, 130]) / 60),
                 }
             )
     return runs

@@ -24,11 +24,11 @@ from phase_rppg.session.calibration import (
 )
 from phase_rppg.session.gate import (
     Gate,
+    colour_deviation,
     features,
     gate,
     half_width_bpm,
     in_hindsight,
-    off_colour,
     probabilities,
     probability,
 )
@@ -39,7 +39,8 @@ from phase_rppg.types import Estimate, NoReading, Quality, Reading, Reason
 
 LIMITS = QualityLimits(
     min_seconds=5.0, min_fps=10.0, max_gap_s=0.5, min_coverage=0.75, min_face_px=40.0, min_luma=20.0,
-    max_clipped=0.25, min_colourfulness=0.125, max_background=0.625, max_motion=0.75, max_off_colour=0.875,
+    max_clipped=0.25, min_colourfulness=0.125, max_background=0.625, max_motion=0.75,
+    max_colour_deviation=0.875,
 )  # fmt: skip
 GOOD = Quality(
     snr_db=14.0, amplitude=0.004, background=0.0, motion=0.0, coverage=1.0, face_px=160.0, luma=120.0,
@@ -163,23 +164,23 @@ def test_a_doubtful_window_names_the_signal_that_shares_at_least_half_of_the_pea
         (2.0, 60.0, 2.0 - 0.002),
     ],
 )
-def test_off_colour_is_the_distance_from_blood_minus_twice_the_noise(
+def test_colour_deviation_is_the_distance_from_blood_minus_twice_the_noise(
     red: float, visible_db: float, expected: float
 ) -> None:
-    assert off_colour(having(red=red, visible_db=visible_db)) == pytest.approx(expected)
+    assert colour_deviation(having(red=red, visible_db=visible_db)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("red", "reason"), [(0.96, Reason.LIGHT_FLICKER), (-0.1, Reason.NO_PULSE)])
 def test_a_colour_that_is_not_blood_is_light_above_and_motion_below(red: float, reason: Reason) -> None:
     assert reason_of(having(red=red, visible_db=80.0)) is reason
     assert reason_of(having(red=0.87, visible_db=80.0)) is None
-    narrow = dataclasses.replace(LIMITS, max_off_colour=0.4)
+    narrow = dataclasses.replace(LIMITS, max_colour_deviation=0.4)
     assert gates.violated_limit(having(red=0.43, visible_db=80.0), narrow) is Reason.NO_PULSE
 
 
-def test_off_colour_at_its_limit_passes() -> None:
+def test_colour_deviation_at_its_limit_passes() -> None:
     quality = having(red=0.9, visible_db=30.0)
-    exact = dataclasses.replace(LIMITS, max_off_colour=off_colour(quality))
+    exact = dataclasses.replace(LIMITS, max_colour_deviation=colour_deviation(quality))
     assert gates.violated_limit(quality, exact) is None
 
 

@@ -391,13 +391,15 @@ def test_the_rate_of_beats_is_that_of_their_median_interval() -> None:
     assert rate.beat_bpm(np.array([0.0, 0.5, 1.0, 3.0])) == pytest.approx(120)
 
 
-def test_alternation_is_high_at_the_double_and_triple_of_a_rate_only() -> None:
+def test_the_subharmonic_excess_is_high_at_the_double_and_triple_of_a_rate_only() -> None:
     t_s = np.arange(300) / 30
     for bpm in (40.0, 43.3, 50.0):
         phase = 2 * np.pi * bpm / 60 * t_s
         beats = sum(np.cos(k * phase) / k for k in (1, 2, 3, 4))
-        found = rate.spectrum(beats, 30.0).alternation(np.array([bpm, 2 * bpm, 3 * bpm]) / 60)
+        found = rate.spectrum(beats, 30.0).subharmonic_excess(np.array([bpm, 2 * bpm, 3 * bpm]) / 60)
         assert found[0] < 0.1
         assert found[1] > 0.4
         assert found[2] > 0.2
-    assert rate.spectrum(np.zeros(300), 30.0).alternation(np.array([1.0, 2.0])) == pytest.approx([0, 0])
+    assert rate.spectrum(np.zeros(300), 30.0).subharmonic_excess(np.array([1.0, 2.0])) == pytest.approx(
+        [0, 0]
+    )

@@ -31,7 +31,7 @@ from ..session.calibration import (
     QualityLimits,
     Thresholds,
 )
-from ..session.gate import features, interval_terms, off_colour, shown_windows, within_limits
+from ..session.gate import colour_deviation, features, interval_terms, shown_windows, within_limits
 from ..signal.rate import Peak
 from ..types import BoolArray, FloatArray, Quality
 from .metrics import WITHIN_BPM
@@ -433,7 +433,7 @@ def _limits(observed: Sequence[ObservedWindow], right: BoolArray) -> QualityLimi
         min_face_px=least("face_px"), min_luma=least("luma"), max_clipped=most("clipped"),
         min_colourfulness=least("colourfulness"),
         max_background=most("background"), max_motion=most("motion"),
-        max_off_colour=_beyond([off_colour(q) for q in good], _COLOUR_SLACK),
+        max_colour_deviation=_beyond([colour_deviation(q) for q in good], _COLOUR_SLACK),
     )  # fmt: skip
 
 

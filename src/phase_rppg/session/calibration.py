@@ -75,7 +75,7 @@ class QualityLimits:
     min_colourfulness: float
     max_background: float
     max_motion: float
-    max_off_colour: float
+    max_colour_deviation: float
 
 
 @dataclass(frozen=True, slots=True)

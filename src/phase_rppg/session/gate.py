@@ -15,7 +15,7 @@ with and without a pulse. Some values are set by hand:
 - `_AMPLITUDE_CAP` bounds the amplitude feature. Above it, amplitude depends on light and compression, which
   differ between synthetic and real recordings.
 - `_BLOOD_RED` and `_BLOOD_GREY` are published properties of blood.
-- `_NOISE_FACTOR` sets how much noise `off_colour` subtracts; the features subtract it once.
+- `_NOISE_FACTOR` sets how much noise `colour_deviation` subtracts; the features subtract it once.
 - `_MIN_EXPLAINED` selects the reason that a refusal names. It never causes a refusal.
 """
 
@@ -259,7 +259,7 @@ def _beat_distance_bpm(peak: Peak, quality: Quality) -> float:
     return abs(peak.bpm - quality.beat_bpm) if quality.beat_bpm > 0 else _UNKNOWN_DISTANCE_BPM
 
 
-def off_colour(quality: Quality) -> float:
+def colour_deviation(quality: Quality) -> float:
     """Return the red-to-green ratio, mirrored at that of blood so that every deviation increases it.
 
     The ratio is about 0.4 for blood and 1 for a change of the light. A negative ratio indicates motion. Twice
@@ -306,7 +306,7 @@ def violated_limit(q: Quality, limits: QualityLimits, duration_s: float = math.i
         (q.luma < limits.min_luma, Reason.TOO_DARK),
         (q.clipped > limits.max_clipped, Reason.CLIPPED),
         (q.colourfulness < limits.min_colourfulness, Reason.NO_COLOUR),
-        (off_colour(q) > limits.max_off_colour, _cause_by_colour(q)),
+        (colour_deviation(q) > limits.max_colour_deviation, _cause_by_colour(q)),
         (q.background > limits.max_background or q.motion > limits.max_motion, _likely_cause(q)),
     )
     return next((reason for failed, reason in checks if failed), None)

@@ -27,7 +27,7 @@ TYPICAL_BPM, TYPICAL_SPREAD = 90.0, 0.5
 MIN_CYCLES = 3.0  # fewer cycles give no reliable rate
 _PADDED_STEP_HZ = 0.5 / 60  # largest bin width of the zero-padded spectrum
 _LINE_HALF_WIDTH_HZ = 0.1  # of a spectral line in long windows, after de Haan and Jeanne
-_REPEATING = (0.9, 3.3)  # frequencies that `alternation` compares, in multiples of the rate
+_REPEATING = (0.9, 3.3)  # frequencies that `subharmonic_excess` compares, in multiples of the rate
 _EDGE_HZ = 1e-9  # rounding of frequencies at the ends of that range
 _LONGEST_LAG_S, _LONGEST_LAG = 1.6, 0.5  # longest lag of the autocorrelation: in seconds, and of the signal
 _LEAST_TRIPLE = 2.9  # lowest rate whose third may be a rate, in multiples of the lowest rate
@@ -69,7 +69,7 @@ class Spectrum:
         match = np.stack(parts, -1) @ _SHIFTS  # (…,37)
         return prior(hz) * match.max(-1) ** 2 / (1 + SHAPE_RATIO**2)
 
-    def alternation(self, hz: FloatArray) -> FloatArray:
+    def subharmonic_excess(self, hz: FloatArray) -> FloatArray:
         """Return how much better a signal repeats after two or three periods of each rate than after one.
 
         A pulse repeats after one period, which gives about 0. At twice the true rate only every second period
@@ -113,7 +113,7 @@ class Peak:
 def _repetition_table(
     step_hz: float, count: int, rates_hz: tuple[float, ...]
 ) -> tuple[FloatArray, tuple[FloatArray, ...]]:
-    """Return which frequencies (R,F) `alternation` compares, and their cosines at one to three periods."""
+    """Return which frequencies (R,F) `subharmonic_excess` compares, and their cosines at 1 to 3 periods."""
     hz, part_hz = np.array(rates_hz)[:, None], step_hz * np.arange(count)
     low, high = _REPEATING
     inside = ((part_hz >= low * hz - _EDGE_HZ) & (part_hz <= high * hz + _EDGE_HZ)).astype(float)

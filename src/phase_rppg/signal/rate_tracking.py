@@ -22,7 +22,7 @@ _DOUBLES = GRID_BPM >= 75.0  # rates whose half is on the grid, or so near to it
 _HALVES = (
     np.maximum(GRID_BPM[_DOUBLES] / 2 - GRID_BPM[0], 0).round().astype(np.int64)
 )  # their places on the grid
-_NOISE_ALTERNATION = 0.2  # alternation of noise is rarely above this
+_NOISE_SUBHARMONIC = 0.2  # the subharmonic excess of noise is rarely above this
 SUPPORT_BPM = 5.0  # half width of the interval whose probability is `support`
 _NEAR: FloatArray = (np.abs(GRID_BPM[:, None] - GRID_BPM) <= SUPPORT_BPM).astype(float)  # (G,G)
 
@@ -35,7 +35,7 @@ class RateModel:
     drift_bpm: float = 4.0  # scale of the change of the rate in one second
     jump: float = 1e-3  # probability per second of a change to any rate
     halving: float = 2e-2  # probability per second that the tracked line is the second harmonic of the rate
-    alternation: float = 25.0  # loss of log-likelihood of a rate at which only every second period repeats
+    subharmonic: float = 25.0  # loss of log-likelihood of a rate at which only every second period repeats
     memory_s: float = 10.0  # overlapping windows share data, so a step of s seconds has weight s / memory_s
 
 
@@ -58,13 +58,13 @@ def log_evidence(spec: Spectrum, model: RateModel) -> FloatArray:
         return np.zeros(len(GRID_BPM))
     width_hz = 1.5 / max(spec.duration_s, 1e-9)
     share = np.clip(evidence * width_hz / total, 0.0, 1.5)  # approximate share of the band power in the line
-    return model.sharpness * share - model.alternation * _alternation(spec)
+    return model.sharpness * share - model.subharmonic * _subharmonic_excess(spec)
 
 
-def _alternation(spec: Spectrum) -> FloatArray:
-    """Return the alternation (G,) of the rates that may be the double of another one, above that of noise."""
+def _subharmonic_excess(spec: Spectrum) -> FloatArray:
+    """Return the excess (G,) of the rates that may be the double of another one, above that of noise."""
     found = np.zeros(len(GRID_BPM))
-    found[_DOUBLES] = np.clip(spec.alternation(GRID_BPM[_DOUBLES] / 60) - _NOISE_ALTERNATION, 0.0, 1.0)
+    found[_DOUBLES] = np.clip(spec.subharmonic_excess(GRID_BPM[_DOUBLES] / 60) - _NOISE_SUBHARMONIC, 0.0, 1.0)
     return found
 
 

@@ -21,7 +21,7 @@ export interface QualityLimits {
   readonly min_colourfulness: number;
   readonly max_background: number;
   readonly max_motion: number;
-  readonly max_off_colour: number;
+  readonly max_colour_deviation: number;
 }
 
 /** P = 1 / (1 + exp(−(bias + Σ features))). */

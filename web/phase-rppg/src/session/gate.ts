@@ -160,7 +160,7 @@ function probability(values: Readonly<Record<string, number>>, model: LogisticMo
 }
 
 /** Lower bound of the distance between the peak's red-to-green ratio and that of blood. */
-function offColour(q: Quality): number {
+function colourDeviation(q: Quality): number {
   return Math.max(BLOOD_RED + Math.abs(q.red - BLOOD_RED) - 2 * 10 ** (-q.visible_db / 20), 0);
 }
 
@@ -176,7 +176,7 @@ function violatedLimit(q: Quality, durationS: number, { limits }: Calibration): 
     [q.luma < limits.min_luma, "TOO_DARK"],
     [q.clipped > limits.max_clipped, "CLIPPED"],
     [q.colourfulness < limits.min_colourfulness, "NO_COLOUR"],
-    [offColour(q) > limits.max_off_colour, q.red > BLOOD_RED ? "LIGHT_FLICKER" : "NO_PULSE"],
+    [colourDeviation(q) > limits.max_colour_deviation, q.red > BLOOD_RED ? "LIGHT_FLICKER" : "NO_PULSE"],
     [q.background > limits.max_background || q.motion > limits.max_motion, likelyCause(q)],
   ];
   return checks.find(([failed]) => failed)?.[1] ?? null;

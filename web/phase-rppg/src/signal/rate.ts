@@ -15,7 +15,7 @@ const SHAPE_PHASE = reference.rate.SHAPE_PHASE;
 const TYPICAL_BPM = reference.rate.TYPICAL_BPM; // log-normal prior; noise is strongest at low frequencies
 const TYPICAL_SPREAD = reference.rate.TYPICAL_SPREAD;
 const MIN_CYCLES = reference.rate.MIN_CYCLES; // shortest signal for a rate, in cycles
-const REPEATING = reference.rate.REPEATING; // frequencies that `alternation` compares, in multiples of the rate
+const REPEATING = reference.rate.REPEATING; // frequencies that `subharmonicExcess` compares, in multiples of the rate
 const EDGE_HZ = reference.rate.EDGE_HZ; // rounding of frequencies at the ends of that range
 const LEAST_TRIPLE = reference.rate.LEAST_TRIPLE; // lowest rate whose third may be a rate, in multiples of the lowest rate
 const LONGEST_LAG_S = reference.rate.LONGEST_LAG_S; // longest lag of the autocorrelation
@@ -67,7 +67,7 @@ export class Spectrum {
    * How much better the signal repeats after two or three periods of a rate than after one: about 0 for a pulse, 0.3 to
    * 1 at twice its rate. Only frequencies from the rate upwards count.
    */
-  alternation(hz: number): number {
+  subharmonicExcess(hz: number): number {
     if (this.durationS <= 0) return 0;
     const periodS = 1 / hz;
     const second = this.autocorrelation(hz, 2 * periodS);

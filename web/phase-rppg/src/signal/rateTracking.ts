@@ -6,7 +6,7 @@ import { BAND_HZ, type Spectrum } from "./rate.js";
 
 export const GRID_BPM = Float64Array.from({ length: 161 }, (_, i) => 40 + i); // states of the filter
 const FIRST_DOUBLE = 75 - GRID_BPM[0]; // rates from here on may be the double of another one
-const NOISE_ALTERNATION = reference.rate_tracking.NOISE_ALTERNATION; // alternation of noise is rarely above this
+const NOISE_SUBHARMONIC = reference.rate_tracking.NOISE_SUBHARMONIC; // the subharmonic excess of noise is rarely above this
 const SUPPORT_BPM = reference.rate_tracking.SUPPORT_BPM; // "the same rate" for `support`, as P(|error| ≤ 5 bpm)
 
 /** Weight of the evidence and limits of rate changes. */
@@ -15,7 +15,7 @@ export interface RateModel {
   readonly driftBpm: number;
   readonly jump: number;
   readonly halving: number;
-  readonly alternation: number;
+  readonly subharmonic: number;
   readonly memoryS: number;
 }
 
@@ -36,11 +36,11 @@ export function logEvidence(spec: Spectrum, model: RateModel): Float64Array {
   const widthHz = 1.5 / Math.max(spec.durationS, 1e-9);
   return GRID_BPM.map((bpm, i) => {
     const share = clip((spec.evidence(bpm / 60) * widthHz) / total, 0, 1.5);
-    return model.sharpness * share - (i < FIRST_DOUBLE ? 0 : model.alternation * alternation(spec, bpm));
+    return model.sharpness * share - (i < FIRST_DOUBLE ? 0 : model.subharmonic * subharmonicExcess(spec, bpm));
   });
 }
 
-const alternation = (spec: Spectrum, bpm: number): number => clip(spec.alternation(bpm / 60) - NOISE_ALTERNATION, 0, 1);
+const subharmonicExcess = (spec: Spectrum, bpm: number): number => clip(spec.subharmonicExcess(bpm / 60) - NOISE_SUBHARMONIC, 0, 1);
 
 /** Forward filter over windows. The state is one distribution over the grid. */
 export class RateTracker {
