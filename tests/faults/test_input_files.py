@@ -15,8 +15,8 @@ from attacks import crafted_files as crafted
 
 from faults.crafted import is_refused, phase, recording_folder
 from phase_rppg import fileio, limits
-from phase_rppg.datasets import base
-from phase_rppg.errors import ArgumentError, InputError, UnknownNameError
+from phase_rppg.datasets import base, cache, vipl_hr
+from phase_rppg.errors import ArgumentError, InputError, RecordingError, UnknownNameError
 
 # ---- files that are no regular files
 
@@ -69,6 +69,57 @@ def test_manifest_that_points_outside_is_refused(way: str, tmp_path: Path) -> No
     with pytest.raises(InputError, match="--allow-outside"):
         base.find("folder", root)
     assert base.find("folder", root, allow_outside=True)
+
+
+@pytest.mark.parametrize("target", ["outside.png", "inside.png", "loop"])
+def test_folder_of_pictures_that_links_outside_is_refused(target: str, tmp_path: Path) -> None:
+    root = recording_folder(tmp_path / "root", "frames")
+    pictures = root / "frames"
+    pictures.mkdir()
+    (tmp_path / "outside.png").touch()
+    (root / "inside.png").touch()
+    where = {"outside.png": tmp_path / "outside.png", "inside.png": root / "inside.png", "loop": "1.png"}
+    (pictures / "1.png").symlink_to(where[target])
+    if target == "inside.png":
+        assert len(base.find("folder", root)) == 1
+    else:
+        with pytest.raises(InputError, match="--allow-outside"):
+            base.find("folder", root)
+    assert len(base.find("folder", root, allow_outside=True)) == 1
+
+
+def test_links_in_a_loop_of_folders_are_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "Videos").mkdir()
+    (tmp_path / "Videos" / "F001_T1.mkv").touch()
+    for number in range(200):  # 200³ folders for a search that follows all of them
+        (tmp_path / f"loop{number}").symlink_to(tmp_path)
+    start_s = time.monotonic()
+    assert [found.name for found in base.find("v4v", tmp_path)] == ["F001_T1"]
+    assert time.monotonic() - start_s < 10
+
+
+def test_times_of_frames_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "p1" / "v1" / "source1"
+    folder.mkdir(parents=True)
+    for times in ("0\nnan\n66\n", "0\ninf\n66\n"):
+        (folder / "time.txt").write_text(times)
+        with pytest.raises(RecordingError, match=r"time\.txt holds NaN or infinity"):
+            vipl_hr._times_s(base.Found("p1", "p1", folder / "video.avi", folder / "wave.csv"))
+
+
+def test_a_long_name_of_a_recording_fits_into_a_name_of_a_folder(tmp_path: Path) -> None:
+    for name in ("x" * 5000, "心" * 5000):
+        cache.entry_path(tmp_path, "folder", name, "0" * 64).mkdir(parents=True)
+    assert cache.entry_path(tmp_path, "d", "subject1", "0" * 64).name == "subject1-" + "0" * 16
+
+
+@pytest.mark.parametrize("name", ["²1.png", "³.png", "①.png"])
+def test_digits_of_any_kind_in_names_of_pictures_are_sorted(name: str, tmp_path: Path) -> None:
+    for each in (name, "1.png", "2.png"):
+        (tmp_path / each).write_bytes(b"x")
+    done = phase("measure", tmp_path, "--fps", "30")
+    assert is_refused(done)
+    assert "cannot be read" in done.stderr
 
 
 def test_manifest_with_dots_inside_its_folder_is_accepted(tmp_path: Path) -> None:

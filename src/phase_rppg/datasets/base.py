@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -195,11 +196,24 @@ def _refuse_outside(root: Path, found: Iterable[Found]) -> None:
                 real = (parent / path.name).resolve() if path.is_symlink() or path.name == ".." else parent
             except (OSError, RuntimeError, ValueError):  # a loop of symbolic links, or a zero byte
                 raise RecordingError(one.name, "the path of a file cannot be resolved") from None
-            if not real.is_relative_to(inside):
+            if not real.is_relative_to(inside) or (path == one.video and _holds_link_out(path, inside)):
                 raise InputError(
                     f"{root}: the recording {one.name} has a file outside this folder; "
                     "add --allow-outside if you trust the data set"
                 )
+
+
+def _holds_link_out(folder: Path, inside: Path) -> bool:
+    """Whether a folder of pictures holds a symbolic link to something outside the data set."""
+    try:
+        with os.scandir(folder) as entries:
+            links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+    except OSError:  # a file, or a folder that cannot be read; reported when it is opened
+        return False
+    try:
+        return any(not link.resolve().is_relative_to(inside) for link in links)
+    except (OSError, RuntimeError):  # a loop
+        return True
 
 
 def check_files(found: Found) -> None:

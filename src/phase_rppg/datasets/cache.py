@@ -46,6 +46,7 @@ _HEADER = "entry.json"
 _WHOLE_BYTES = 64 << 20  # the digest covers all bytes of files up to this size
 _SAMPLES = 64  # for larger files it covers this many evenly spaced blocks, and the size
 _BLOCK_BYTES = 1 << 20
+_MAX_NAME_BYTES = 150  # of a recording, in the name of its entry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +219,7 @@ def open_cache(root: str | Path, dataset: str | None = None, *, verify: bool = F
 
 def entry_path(root: str | Path, dataset: str, name: str, key: str) -> Path:
     """Return the folder of the entry with this key."""
-    readable = re.sub(r"[^\w.-]+", "_", name)
+    readable = re.sub(r"[^\w.-]+", "_", name).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
     return Path(root) / dataset / f"{readable}-{key[:16]}"
 
 

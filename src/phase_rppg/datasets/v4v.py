@@ -28,7 +28,7 @@ _VIDEO = re.compile(r"^([FM]\d+)[_-]T(\d+)$", re.IGNORECASE)
 def find(root: Path) -> list[Found]:
     labels = _labels(root)
     found = []
-    for folder in _folders(root, depth=3):
+    for folder in _folders(root, 3, set()):
         for video in files(folder, VIDEO_SUFFIXES):
             if match := _VIDEO.match(video.stem):
                 subject, task = match.group(1).upper(), match.group(2)
@@ -37,9 +37,14 @@ def find(root: Path) -> list[Found]:
     return found
 
 
-def _folders(root: Path, depth: int) -> list[Path]:
+def _folders(root: Path, depth: int, visited: set[Path]) -> list[Path]:
+    """Return a folder and those below it, each once: links can form loops."""
+    real = root.resolve()
+    if real in visited:
+        return []
+    visited.add(real)
     inner = subfolders(root) if depth else []
-    return [root, *(each for folder in inner for each in _folders(folder, depth - 1))]
+    return [root, *(each for folder in inner for each in _folders(folder, depth - 1, visited))]
 
 
 def _labels(root: Path) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import RecordingError
 from ..types import FloatArray, FrameSource
 from ..video.suffixes import VIDEO_SUFFIXES
 from .base import Found, Reference, RetimedVideo, files, open_file, read_table, subfolders
@@ -76,4 +77,6 @@ def _times_s(found: Found) -> FloatArray:
     if not path.is_file():
         return np.zeros(0)
     times_s: FloatArray = read_table(found.name, path).ravel() / 1000
+    if not np.isfinite(times_s).all():
+        raise RecordingError(found.name, f"{path.name} holds NaN or infinity")
     return times_s - times_s[0]

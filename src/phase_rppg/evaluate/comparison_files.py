@@ -14,6 +14,7 @@ from . import conventions, plots, significance, synthetic_stamp
 from .significance import PairedDifference, RankTest
 
 FILE = "evaluation.json"
+MAX_BPM = 1000.0  # a larger number is no rate
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,27 @@ def read(path: Path) -> Evaluated:
     try:
         name = content["convention"]["name"]
         errors = tuple(
-            (str(recording["subject"]), abs(whole["bpm"] - whole["truth_bpm"]))
+            (str(recording["subject"]), _error(whole["bpm"], whole["truth_bpm"]))
             for recording in content["recordings"]
             if (whole := recording["whole"][name]) is not None
         )
+        texts = (content["dataset"], content["model"], name, content["stamp"])
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError
         return Evaluated(file, content["dataset"], content["model"], name, content["stamp"], errors)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise InputError(
             f"{file}: is not an evaluation in a convention; write one with "
             "phase evaluate --convention NAME --out DIR"
         ) from None
+
+
+def _error(bpm: Any, truth_bpm: Any) -> float:
+    """Return the absolute error of two rates; a ValueError refuses what is no rate."""
+    for rate in (bpm, truth_bpm):
+        if isinstance(rate, bool) or not 0 <= rate < MAX_BPM:
+            raise ValueError
+    return float(abs(bpm - truth_bpm))
 
 
 def compare(evaluated: Sequence[Evaluated]) -> ModelComparison:

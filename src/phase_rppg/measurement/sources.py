@@ -236,7 +236,7 @@ def _images(folder: Path) -> list[Path]:
 def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key that sorts frame2 before frame10."""
     parts = re.findall(r"\d+|\D+", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _times_of_names(folder: Path, images: list[Path]) -> FloatArray:

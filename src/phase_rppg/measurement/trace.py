@@ -119,7 +119,7 @@ def run_trace(
         fps=rate_hz,
         frame_count=len(times_s),
         faces=faces,
-        reason=None if faces else Reason.NO_FACE,
+        reason=None if faces else Reason.TOO_SHORT if seen.any() else Reason.NO_FACE,
     )
 
 

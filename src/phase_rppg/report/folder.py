@@ -73,4 +73,24 @@ def stored(folder: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
     except InputError:
         return None
     known = isinstance(found, dict) and found.get("schema_version") == SCHEMA_VERSION
-    return found if known and found.get("provenance") == expected else None
+    return found if known and found.get("provenance") == expected and _is_whole(found) else None
+
+
+def _is_whole(found: dict[str, Any]) -> bool:
+    """Whether a stored document has all that is printed and counted again; others are measured again."""
+    try:
+        texts = [found["video"], *found["warnings"], *([] if found["faces"] else [found["reason"]])]
+        numbers = [found["duration_s"]]
+        for face in found["faces"]:
+            summary = face["summary"]
+            texts.append(face["position"] or "")
+            numbers.append(face["id"])
+            if summary["bpm"] is None:
+                texts += [summary["reason"], summary["advice"]]
+                numbers.append(summary["probable_bpm"] or 0)
+            else:
+                names = ("bpm", "low", "high", "range_low", "range_high", "p_ok")
+                numbers += [summary[name] for name in names]
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return all(isinstance(text, str) for text in texts) and all(isinstance(n, (int, float)) for n in numbers)

@@ -102,6 +102,8 @@ class TraceSession:
 
     def _analyze(self, first: int, stop: int) -> list[Event]:
         """Return the result of the window of ticks first … stop−1, if the face was seen in it."""
+        if stop - first < 2:  # a single sample after a pause
+            return []
         samples = self._without_position(self._state.samples(first, stop))
         if samples.coverage <= 0:
             return []

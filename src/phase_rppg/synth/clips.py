@@ -107,8 +107,21 @@ def _ignore(count: int) -> None:
 
 
 def _count(folder: Path) -> int:
-    meta = folder / "meta.json"
-    return int(fileio.read_json(meta)["count"]) if meta.is_file() else 0
+    return int(_read_meta(folder)["count"]) if (folder / "meta.json").is_file() else 0
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    """Read the description of a shard; a damaged one raises an InputError."""
+    meta: Any = fileio.read_json(folder / "meta.json")
+    try:
+        whole = type(meta["count"]) is int and len(meta["clips"]) == meta["count"] >= 0
+        whole = whole and all(isinstance(clip, dict) for clip in meta["clips"])
+        whole = whole and 0 < meta["fps"] < 1e6 and isinstance(meta["sha256"], dict)
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise InputError(f"{folder / 'meta.json'}: is damaged; delete {folder} and run phase synth again")
+    return dict(meta)
 
 
 def _write_shard(
@@ -192,14 +205,13 @@ class Clips:
                 f"{root}: has no clips.json; make clips with: phase synth --out {root} --as clips"
             )
         self.job: dict[str, Any] = fileio.read_json(self.root / "clips.json")
-        if self.job.get("format") != FORMAT:
-            raise InputError(
-                f"{root}: has clips of format {self.job.get('format')}; this version reads format {FORMAT}"
-            )
+        found = self.job.get("format") if isinstance(self.job, dict) else None
+        if found != FORMAT:
+            raise InputError(f"{root}: has clips of format {found}; this version reads format {FORMAT}")
         self._shards: list[tuple[Path, dict[str, Any]]] = []
         for folder in sorted(self.root.glob("shard-*")):
             if (folder / "meta.json").is_file():
-                self._shards.append((folder, fileio.read_json(folder / "meta.json")))
+                self._shards.append((folder, _read_meta(folder)))
         self._starts = np.cumsum([0, *(meta["count"] for _, meta in self._shards)])
         self._open: dict[int, dict[str, np.ndarray]] = {}
 

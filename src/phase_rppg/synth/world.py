@@ -78,6 +78,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "subject.kind": SUBJECTS, "motion.kind": MOTIONS, "light.kind": LIGHTS, "codec.name": CODECS,
     "frame.background": BACKGROUNDS,
 }  # fmt: skip
+MAX_NUMBER = 1e9
 _Spec = TypeVar("_Spec")
 
 
@@ -156,11 +157,12 @@ def parse(text: str, name: str) -> World:
             raise UnknownNameError(f"section of world {name}", section, SECTIONS)
         if not isinstance(values, dict):
             raise RecipeError(f"{name}.{section}", "must be a table, written [section]")
-        known = {item.name for item in fields(SECTIONS[section])}
+        known = {item.name: item.default for item in fields(SECTIONS[section])}
         for key, spread in values.items():
             if key not in known:
                 raise UnknownNameError(f"key of world {name}, section {section}", key, known)
             _check(spread, f"{name}.{section}.{key}", _WORDS.get(f"{section}.{key}"))
+            _check_kind(spread, f"{name}.{section}.{key}", isinstance(known[key], str))
     return World(name, str(about), table, text)
 
 
@@ -192,6 +194,21 @@ def _check(spread: Any, where: str, words: tuple[str, ...] | None) -> None:
             raise UnknownNameError(where, spread, words)
     elif not isinstance(spread, (bool, int, float)):
         raise RecipeError(where, f"cannot use {spread!r}")
+
+
+def _check_kind(spread: Any, where: str, is_word: bool) -> None:
+    """Refuse numbers for a word, and words and numbers out of range for a number."""
+    if isinstance(spread, dict):
+        spread = spread["log"] if "log" in spread else spread["choose"]
+        for value in spread:
+            _check_kind(value, where, is_word)
+    elif isinstance(spread, list):
+        for value in spread:
+            _check_kind(value, where, is_word)
+    elif isinstance(spread, str) != is_word:
+        raise RecipeError(where, f"must be {'a word' if is_word else 'a number'}, got {spread!r}")
+    elif not is_word and not abs(spread) < MAX_NUMBER:
+        raise RecipeError(where, f"a number must be between −{MAX_NUMBER:g} and {MAX_NUMBER:g}")
 
 
 def _check_range(pair: Any, where: str, positive: bool) -> None:
