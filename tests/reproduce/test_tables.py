@@ -257,6 +257,9 @@ def test_the_ablation_of_zas_has_two_panels() -> None:
     assert [tick.get_text() for tick in channels.get_xticklabels()] == ["1", "2", "3", "4"]
     assert blocks.lines[0].get_ydata().tolist() == [1, 2, 3, 4]
     assert channels.lines[0].get_ydata().tolist() == [5, 6, 7, 8]
+    for panel in (blocks, channels):
+        assert panel.get_ylim()[0] == 0
+        assert panel.get_ylim()[1] > 8 * 1.05  # the largest marker is not cut off
 
 
 def test_rows_are_compared_over_the_subjects_of_all_columns() -> None:

@@ -157,8 +157,10 @@ def zas_panels(outcome: Outcome) -> Figure:
             spread = [float(np.std(v, ddof=1)) if len(v) > 1 else 0.0 for v in found]
             panel.errorbar(places, means, spread, fmt=style, capsize=3, label=metric)
         panel.set_xticks(places, [row.removeprefix(f"{symbol} = ") for row in rows])
-        panel.set(xlabel=axis, ylim=(0, None))
+        panel.set_xlabel(axis)
         panel.grid(alpha=0.3)
+    # After both panels are drawn: a limit that is set earlier would cut off larger errors.
+    panels[0].set_ylim(0, max(1.08 * panels[0].dataLim.y1, 1.08 * panels[1].dataLim.y1, 1e-3))
     panels[0].set_ylabel("error (bpm)")
     panels[1].legend(fontsize=8)
     figure.suptitle(f"{plan.title}\n(whole recordings, convention: {outcome.convention.name})", fontsize=10)
