@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import clips, store
+from .cases import network_step
 from .processes import run
 from .store import Benchmark, Figure, Round
 
@@ -23,13 +25,30 @@ class Peer:
     name: str
     package: str
     script: str
+    network: str = ""  # a program that prints the CPU time of its network per frame as {"network ms": …}
 
 
+# Frame by frame, as the package itself calls its default network.
+_FACEPHYS = """
+import json, time
+import numpy as np
+import rppg
+model, found = rppg.Model(), []
+crops = np.random.default_rng(0).integers(0, 256, (300, *model.input), dtype=np.uint8)
+for _ in range(3):
+    state, before = model.state, time.process_time()
+    for crop in crops:
+        output, state = model.call(crop, state)
+        np.asarray(output["bvp"])
+    found.append(1000 * (time.process_time() - before) / len(crops))
+print(json.dumps({"network ms": min(found)}))
+"""
 PEERS = (
     Peer(
         "open-rppg",
         "open-rppg==0.1.1",
         "import sys, rppg\nprint(rppg.Model().process_video(sys.argv[1]))",
+        _FACEPHYS,
     ),
     Peer(
         "vitallens-pos",
@@ -51,7 +70,12 @@ def run_all(folder: Path) -> None:
 
             def measure(_: Path, python: Path = python, peer: Peer = peer) -> Round:
                 used = run([python, "-c", peer.script, video], memory=True)
-                return {"CPU s": used.cpu_s, "wall s": used.wall_s, "MB": used.peak_mb}
+                return {
+                    "CPU s": used.cpu_s,
+                    "wall s": used.wall_s,
+                    "MB": used.peak_mb,
+                    **_network(python, peer, folder),
+                }
 
             text = f"{peer.package}, whole process, 60 s, 640×480"
             figures = (Figure("CPU s", "s", "CPU"), Figure("MB", "MB", "peak memory"))
@@ -62,6 +86,15 @@ def run_all(folder: Path) -> None:
                 print(
                     f"{peer.name}: skipped, it does not run ({str(error).splitlines()[-1]})", file=sys.stderr
                 )
+
+
+def _network(python: Path, peer: Peer, folder: Path) -> Round:
+    """Return the CPU time per frame of the network of a peer, and how much faster ours is in the same run."""
+    if not peer.network:
+        return {}
+    ours_ms = network_step(folder)["step of 1"]
+    peer_ms = float(json.loads(run([python, "-c", peer.network]).output.splitlines()[-1])["network ms"])
+    return {"network ms": peer_ms, "our network ms": ours_ms, "network ratio": peer_ms / ours_ms}
 
 
 def install(peer: Peer, folder: Path) -> Path | None:
