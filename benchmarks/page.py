@@ -6,6 +6,8 @@ import re
 import sys
 from typing import Any
 
+from phase_rppg.fileio import read_json
+
 from . import store
 from .cases import BENCHMARKS
 from .processes import ROOT
@@ -40,6 +42,7 @@ def text(document: dict[str, Any]) -> str:
         "that limit is the stricter one. With fewer bits, the limit of the ratio is the stricter one.",
         "",
         *_must_table(stored),
+        *_long_runs(),
         *_peer_table(stored),
         *_growth(stored),
         "## Machine",
@@ -67,6 +70,33 @@ def _must_table(stored: dict[str, Any]) -> list[str]:
             kept = {None: "", True: "yes", False: "**no**"}[figure.met(value["median"])]
             spread = f"{value['median']:.3g} {figure.unit} ({value['smallest']:.3g} … {value['largest']:.3g})"
             lines.append(f"| {benchmark.text} | {figure.text} | {limit} | {spread} | {kept} |")
+    return [*lines, ""]
+
+
+def _long_runs() -> list[str]:
+    """Return the figures of the page and of an hour, which other programs of this folder measure."""
+    live, soak = (read_json(store.RESULTS.with_name(name)) for name in ("live_speed.json", "soak.json"))
+    rows = [
+        ("page, whole frame, CPU", "≤ 6 ms", live["cpu_ms_per_frame"], 6, "ms", live),
+        ("page, network, mean", "≤ 2.5 ms", live["network_ms_per_frame"]["mean"], 2.5, "ms", live),
+        (
+            "`phase measure`, memory over an hour",
+            "≤ 16 MB",
+            soak["video"]["growth_mb"],
+            16,
+            "MB more",
+            soak["video"],
+        ),
+    ]
+    lines = [
+        "## Page and long runs",
+        "",
+        "| work | limit | measured | kept | command |",
+        "|---|---|---|---|---|",
+    ]
+    for text, limit, value, most, unit, source in rows:
+        kept = "yes" if value <= most else "**no**"
+        lines.append(f"| {text} | {limit} | {value:.3g} {unit} | {kept} | `{source['command']}` |")
     return [*lines, ""]
 
 
