@@ -9,6 +9,7 @@ video, from its timestamps. A missing reading is `NoReading(reason)`, never `nan
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -20,6 +21,14 @@ FloatArray: TypeAlias = npt.NDArray[np.floating]
 ComplexArray: TypeAlias = npt.NDArray[np.complexfloating]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
+
+
+def is_finite_number(value: object) -> bool:
+    """Return whether a value is a number, not a text, and neither infinite nor NaN."""
+    try:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
 
 
 class Reason(str, enum.Enum):

@@ -17,7 +17,14 @@ import pytest
 import phase_rppg
 from drawing import Actor, Film, clock, still
 from phase_rppg import Estimate, Frame, PhaseWarning, Session, WindowResult, measure
-from phase_rppg.errors import ArgumentError, PhaseError, UnknownNameError, VideoError, WeightsError
+from phase_rppg.errors import (
+    ArgumentError,
+    PhaseError,
+    UnknownNameError,
+    UsageError,
+    VideoError,
+    WeightsError,
+)
 from phase_rppg.infer import onnx
 from phase_rppg.measurement.sources import is_frame_folder, open_source
 from phase_rppg.session.config import SessionConfig
@@ -145,6 +152,9 @@ def refusal(video: Any, **options: Any) -> str:
         (SMALL, {"fps": 0}, "fps: got 0"),
         (SMALL, {"fps": float("nan")}, "fps: got nan"),
         (SMALL, {"fps": 2000}, "up to 1000"),
+        (SMALL, {"fps": "20"}, "fps: got '20'"),
+        (SMALL, {"fps": 20, "window_s": "10"}, "window: got '10'"),
+        (SMALL, {"fps": 20, "step_s": None}, "step: got None"),
         (SMALL, {"t_s": [0, 0.1, 0.2]}, "4, one for each frame"),
         (SMALL, {"t_s": [0, 0.1, 0.1, 0.2]}, "0.1 after 0.1 at frame 2"),
         (SMALL, {"t_s": [0, 0.2, 0.1, 0.3]}, "0.1 after 0.2 at frame 2"),
@@ -166,6 +176,7 @@ def refusal(video: Any, **options: Any) -> str:
         ([Frame(SMALL[0], 0.1), Frame(SMALL[0], 0.1)], {}, "frame 1: got 0.1 s after 0.1 s"),
         ([Frame(SMALL[0], 0.1), Frame(SMALL[0], 0.0)], {}, "frame 1: got 0 s after 0.1 s"),
         ([Frame(SMALL[0], float("nan"))], {}, "frame 0: got nan"),
+        ([Frame(SMALL[0], None)], {}, "frame 0: got None"),  # type: ignore[arg-type]
         ([Frame(SMALL[0].astype(float), 0.0)], {}, "frame.rgb: got float64"),  # type: ignore[arg-type]
         ([Frame(SMALL[0], 33.0 * i) for i in range(9)], {}, "divide milliseconds by 1000"),
         (42, {}, "video: got int"),
@@ -280,11 +291,20 @@ def test_one_long_pause_is_no_misuse(session: Session, pulse: list[Frame]) -> No
         (Frame(SMALL[0, 0], 0.0), r"\(H,W,3\)"),
         (Frame(SMALL[0].transpose(2, 0, 1), 0.0), "move the colour axis"),
         (Frame(SMALL[0], float("inf")), "a finite time"),
+        (Frame(SMALL[0], "0.1"), "a finite time"),  # type: ignore[arg-type]
     ],
 )
 def test_a_session_refuses_wrong_frames(session: Session, frame: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         session.push(frame)
+
+
+def test_a_session_ends_once(session: Session, pulse: list[Frame]) -> None:
+    session.push(pulse[0])
+    session.finish()
+    for call in (lambda: session.push(pulse[1]), session.finish):
+        with pytest.raises(UsageError, match="the session is finished; open a new one"):
+            call()
 
 
 def test_settings_of_a_session() -> None:

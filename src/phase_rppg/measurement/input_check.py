@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, PhaseWarning
 from ..picture import AnyFrame
 from ..session.results import Event, FacePosition
-from ..types import ByteArray
+from ..types import ByteArray, is_finite_number
 from .sources import MAX_STEP_S, wrong_unit
 
 BGR_TEXT = "the faces are blue: the frames may be BGR instead of RGB; use frame[..., ::-1]"
@@ -35,6 +35,9 @@ class InputCheck:
 
     def check_time(self, t_s: float) -> None:
         """Raise an ArgumentError if the next frame is not later than the last, or times are milliseconds."""
+        if not is_finite_number(t_s):
+            raise ArgumentError("frame.t_s", repr(t_s), "a finite time in seconds")
+        t_s = float(t_s)
         if self._last_s is not None and t_s <= self._last_s:
             raise ArgumentError(
                 "frame.t_s", t_s, f"a time after that of the previous frame, {self._last_s:g} s"

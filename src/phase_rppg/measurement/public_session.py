@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UsageError
 from ..face.detector import Detector
 from ..picture import AnyFrame, YuvFrame
 from ..registry import DEFAULT_METHOD
@@ -47,6 +47,7 @@ class Session(core.Session):
             raise ArgumentError("config", "given with other settings", "one of them")
         super().__init__(config, detector)
         self._check = InputCheck()
+        self._finished = False
 
     def push(self, frame: AnyFrame) -> list[Event]:
         """Process the next frame and return its events: windows, pieces of the wave, faces.
@@ -55,11 +56,22 @@ class Session(core.Session):
         ArgumentError; the session continues with the next frame. Frames that are probably BGR give a
         PhaseWarning.
         """
+        self._require_open()
         if not (hasattr(frame, "rgb") and hasattr(frame, "t_s")):
             raise ArgumentError("frame", type(frame).__name__, "a Frame(rgb, t_s)")
         if not isinstance(frame, YuvFrame):  # from our decoder
             check_picture("frame.rgb", frame.rgb)
-        self._check.check_time(float(frame.t_s))
+        self._check.check_time(frame.t_s)
         events = super().push(frame)
         self._check.check_colour(frame, events)
         return events
+
+    def finish(self) -> list[Event]:
+        """End the measurement and return the remaining events. A finished session takes no more frames."""
+        self._require_open()
+        self._finished = True
+        return super().finish()
+
+    def _require_open(self) -> None:
+        if self._finished:
+            raise UsageError("the session is finished; open a new one")

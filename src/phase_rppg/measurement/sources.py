@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ArgumentError, VideoError
-from ..types import ByteArray, FloatArray, Frame, FrameSource
+from ..types import ByteArray, FloatArray, Frame, FrameSource, is_finite_number
 from ..video.decode import ImageSequence, VideoFile
 
 Times: TypeAlias = npt.ArrayLike
@@ -59,7 +59,7 @@ class IterableFrames:
         last_s, shape, count = -math.inf, None, 0
         for index, item in enumerate(self.items):
             frame = self._frame(index, item)
-            if not math.isfinite(frame.t_s):
+            if not is_finite_number(frame.t_s):
                 raise ArgumentError(f"time of frame {index}", frame.t_s, "a finite time in seconds")
             if frame.t_s <= last_s:
                 raise ArgumentError(
@@ -86,7 +86,7 @@ class IterableFrames:
             if self._has_pictures:
                 accepted = "arrays with fps or t_s, or frames with their own times"
                 raise ArgumentError(f"frame {index}", "a frame with t_s", accepted)
-            return Frame(item.rgb, float(item.t_s))
+            return Frame(item.rgb, float(item.t_s) if is_finite_number(item.t_s) else item.t_s)
         if not self._has_pictures:
             accepted = "a Frame; pictures without times need fps or t_s"
             raise ArgumentError(f"frame {index}", type(item).__name__, accepted)
@@ -124,8 +124,8 @@ def open_source(video: Video, fps: float | None = None, t_s: Times | None = None
 
 def check_fps(fps: float) -> float:
     """Return the frame rate; raise an ArgumentError unless it is positive and possible."""
-    if not (math.isfinite(fps) and 0 < fps <= _MAX_FPS):
-        raise ArgumentError("fps", fps, f"a rate above 0, up to {_MAX_FPS:.0f}")
+    if not (is_finite_number(fps) and 0 < fps <= _MAX_FPS):
+        raise ArgumentError("fps", repr(fps), f"a rate above 0, up to {_MAX_FPS:.0f}")
     return fps
 
 

@@ -11,14 +11,13 @@ A session buffers the last window of each face. Its memory does not grow with ti
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..errors import ArgumentError
 from ..face.detection_scheduler import DetectionScheduler
 from ..face.detector import Detector
 from ..picture import AnyFrame, YuvFrame, picture_of
+from ..types import is_finite_number
 from .config import SessionConfig
 from .face_pipeline import FacePipeline
 from .results import Event
@@ -82,9 +81,8 @@ class Session:
 
 def _check(frame: AnyFrame) -> None:
     """Raise an ArgumentError if the frame has no finite time, no pixels, or is no uint8 picture."""
-    t_s = float(frame.t_s)
-    if not math.isfinite(t_s):
-        raise ArgumentError("frame.t_s", t_s, "a finite time")
+    if not is_finite_number(frame.t_s):
+        raise ArgumentError("frame.t_s", repr(frame.t_s), "a finite time")
     if isinstance(frame, YuvFrame):
         return  # from our decoder
     rgb = np.asarray(frame.rgb)
