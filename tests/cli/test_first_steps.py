@@ -21,6 +21,7 @@ BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 PROGRAM = 'phase() { "$PYTHON" -m phase_rppg "$@"; }; '
 MAX_DIFFERENCE = 1.0  # of a number: another machine may round another way
+MAX_DIFFERENCE_OF_SHARE = 0.05  # of a number up to 1, such as a probability
 
 
 def output_of(command: str, folder: Path) -> str:
@@ -49,15 +50,23 @@ def differences(shown: str, printed: str) -> list[str]:
     for one, other in zip_longest(shown.splitlines(), printed.splitlines(), fillvalue="(no line)"):
         same_text = NUMBER.sub("N", one).split() == NUMBER.sub("N", other).split()
         numbers = zip(NUMBER.findall(one), NUMBER.findall(other), strict=False)
-        if not same_text or any(abs(float(a) - float(b)) > MAX_DIFFERENCE for a, b in numbers):
+        if not same_text or not all(is_near(float(a), float(b)) for a, b in numbers):
             found.append(f"shown: {one}\nprinted: {other}")
     return found
+
+
+def is_near(one: float, other: float) -> bool:
+    """Return whether two numbers differ by no more than machines do."""
+    allowed = MAX_DIFFERENCE if max(one, other) > 1 else MAX_DIFFERENCE_OF_SHARE
+    return abs(one - other) <= allowed
 
 
 def test_differences_are_found() -> None:
     assert differences("a: 72.0 bpm  (71–73)\n", "a: 72.4 bpm (71–74)\n") == []
     assert differences("a: 72.0 bpm\n", "a: 73.4 bpm\n")
     assert differences("a: 72.0 bpm\n", "a: no reading\n")
+    assert differences("0.99,0.9\n", "0.98,0.91\n") == []
+    assert differences("0.99,0.9\n", "0.99,0.1\n")
     assert differences("a\n", "a\nb\n")
 
 
