@@ -45,8 +45,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point links to pages of the root folder at their place in the site; other files become plain text."""
-    del config, files
+    """Point links to pages of the root folder at their place in the site; other files become plain text.
+
+    A link whose text is the name of its page, as in a checkout, gets the title of the page in the navigation.
+    """
+    del files
+    titles = _titles(config.nav)
     origin = page.file.src_uri
     from_root = origin in ROOT_PAGES.values()
 
@@ -59,10 +63,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             if not posixpath.splitext(place)[1]:
                 place = posixpath.join(place, "README.md")  # a folder
             relative = posixpath.relpath(place, posixpath.dirname(origin) or ".")
-            return f"[{match[1]}]({relative}{'#' + anchor if anchor else ''})"
+            text = titles.get(place, match[1]) if match[1].endswith(".md") else match[1]
+            return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
         return f"{match[1]} (`{path}`)"  # a file of the repository that is not a page
 
     return LINK.sub(resolved, markdown)
+
+
+def _titles(nav: Any) -> dict[str, str]:
+    """Return the title of each page in the navigation by its path."""
+    if isinstance(nav, list):
+        return {path: title for item in nav for path, title in _titles(item).items()}
+    [(title, below)] = nav.items()
+    return {below: title} if isinstance(below, str) else _titles(below)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:

@@ -28,6 +28,7 @@ LOADED = re.compile(
 )
 
 
+FILE_LINK = re.compile(r">([\w./-]+\.md)</a>")
 # 3, no reading, is no error; the others are those of the exceptions.
 EXIT_CODES = {0, 1, 2, 3, 4, 130}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -57,6 +58,15 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     assert len(pages) > 50
     loaded = {(page.name, found) for page in pages for found in LOADED.findall(page.read_text("utf-8"))}
     assert loaded == set()
+
+
+def test_links_show_titles_of_pages_not_names_of_files(site: Path) -> None:
+    shown = {
+        (page.name, found)
+        for page in site.rglob("*.html")
+        for found in FILE_LINK.findall(page.read_text("utf-8"))
+    }
+    assert shown == set()
 
 
 @pytest.fixture(scope="module")
