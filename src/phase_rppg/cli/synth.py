@@ -88,7 +88,6 @@ def command(
 
     Example: `phase synth --contact-sheet worlds.png`
     """
-
     from ..errors import UsageError, require
     from ..synth import world as worlds
     from ..workers import Engine
@@ -124,9 +123,8 @@ def command(
             set_total(n)
             job = ClipJob(world, seconds, side, seed, folder, fixed)
             write_clips(out, job, n, workers=count, engine=where, done=advance)
-        console.print(
-            f"{counted(n, 'clip')} of {seconds:g} s at {side} px of {escaped(chosen.name)} in {escaped(out)}"
-        )
+        made = f"{counted(n, 'clip')} of {seconds:g} s at {side} px"
+        console.print(f"{made} of {escaped(chosen.name)} in {escaped(out)}")
         return
     from ..synth.writers import HEIGHT_PX, RecordingJob, write_recordings, writer
 
@@ -138,9 +136,8 @@ def command(
             recordings, n, per_subject=per_subject, workers=count, engine=where, started=set_total,
             done=advance,
         )  # fmt: skip
-    console.print(
-        f"{counted(len(shots), 'recording')} of {seconds:g} s of {escaped(chosen.name)} in {escaped(out)}"
-    )
+    made = f"{counted(len(shots), 'recording')} of {seconds:g} s"
+    console.print(f"{made} of {escaped(chosen.name)} in {escaped(out)}")
 
 
 def _fixed(bpm: float | None, codec: str | None, crf: float | None, people: int | None) -> dict[str, Any]:
