@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,6 +82,20 @@ def test_time_stretch_changes_the_rate_and_its_label_together() -> None:
         assert abs(spectral_bpm(wave.astype(float), FPS) - plain * stretch) < 1
         green = pixels[..., 1].mean((1, 2))
         assert np.corrcoef(green, wave)[0, 1] > 0.98
+
+
+@pytest.mark.parametrize(("bpm", "factor"), [(60, 2.0), (82, 1.0), (120, 0.5)])
+def test_an_octave_brings_fast_and_slow_rates_together(bpm: float, factor: float) -> None:
+    class Steady(Toy):
+        def clip(self, index: int) -> tuple:
+            pixels, _, fps, meta = super().clip(index)
+            return pixels, np.sin(2 * np.pi * bpm / 60 * np.arange(len(pixels)) / fps), fps, meta
+
+    for probability, expected in ((1.0, factor), (0.0, 1.0)):
+        recipe = tiny(augment={**STILL, "octave": probability}, data={"frames": 256})
+        _, wave, _ = make_clip(Steady(1, frames=700), 0, recipe, 8, FPS, np.random.default_rng(0))
+        assert abs(spectral_bpm(wave.astype(float), FPS) - expected * bpm) < 1
+    assert "octave" not in tiny().to_dict()["augment"]  # keys of older runs stay
 
 
 def test_a_source_of_another_rate_is_brought_to_the_networks_clock() -> None:
@@ -182,6 +198,24 @@ def test_frames_without_a_face_are_left_out() -> None:
         make_clip(Gaps(2), 1, recipe, 8, FPS, np.random.default_rng(0))
     assert list(starts(np.array([1, 1, 0, 1, 1, 1], bool), 2)) == [0, 3, 4]
     assert len(starts(np.ones(3, bool), 5)) == 0
+
+
+@pytest.mark.parametrize("change", [{"stretch": [1.25, 1.25]}, {"octave": 1.0}])
+def test_a_run_of_valid_frames_that_fits_only_without_stretching_is_stretched_less(
+    change: dict[str, Any],
+) -> None:
+    class Short(Toy):
+        def clip(self, index: int) -> tuple:
+            pixels, _, fps, _ = super().clip(index)
+            wave = np.sin(2 * np.pi * np.arange(len(pixels)) / fps)  # 60 bpm
+            valid = np.zeros(len(pixels), bool)
+            valid[30:96] = True  # 66 frames; a clip has 64
+            return pixels, wave, fps, {"valid": valid}
+
+    recipe = tiny(augment={**STILL, **change})
+    _, wave, _ = make_clip(Short(1), 0, recipe, 8, FPS, np.random.default_rng(0))
+    truth = Short(1).clip(0)[1]
+    assert wave == pytest.approx(np.interp(np.linspace(30, 95, 64), np.arange(len(truth)), truth), abs=1e-5)
 
 
 def test_a_part_is_a_part() -> None:

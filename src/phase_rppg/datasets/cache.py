@@ -276,3 +276,9 @@ def _has_valid_types(entry: Entry) -> bool:
 def _own_checksum(content: Mapping[str, Any]) -> str:
     bare = {k: v for k, v in content.items() if k != "checksum"}
     return hashlib.sha256(dump_json(bare, indent=None).encode()).hexdigest()
+
+
+def longest_run(valid: BoolArray) -> int:
+    """Return the length of the longest run of valid frames."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], valid.astype(np.int8), [0]])))
+    return int(np.diff(edges)[::2].max(initial=0))

@@ -31,6 +31,7 @@ class PublishedTraining:
     weight: float = 0.0  # of the auxiliary loss
     labelled: float = 1.0  # share of the clips whose reference is used
     flip: float = 0.0  # probability of mirroring a clip
+    octave: float = 0.0  # probability of halving a fast heart rate or doubling a slow one
     scale: tuple[float, float] = (1.0, 1.0)  # range of the side of the crop, as a share of the stored one
     selection: str = "last"  # tested checkpoint: the last one, or the best on "validation" subjects
     options: Mapping[str, Any] = field(default_factory=dict)  # of the network, where they differ from ours

@@ -83,7 +83,7 @@ class ItemSource:
     """Recordings as a clip source of the training loop, without those that are too short for a clip."""
 
     def __init__(self, items: Sequence[Item], frames: int, dataset: str = "") -> None:
-        self.items = [item for item in items if _longest_run(item) >= frames]
+        self.items = [item for item in items if cache.longest_run(item.open()[2]) >= frames]
         if not self.items:
             raise InputError(f"no training recording has {frames} frames in a row with a face and a label")
         self.subjects = tuple(dict.fromkeys(subject_key(dataset, item.subject) for item in self.items))
@@ -94,12 +94,6 @@ class ItemSource:
     def clip(self, index: int) -> tuple[ByteArray, FloatArray, float, dict[str, Any]]:
         pixels, wave, valid, fps = self.items[index].open()
         return pixels, wave, fps, {"name": self.items[index].name, "valid": valid}
-
-
-def _longest_run(item: Item) -> int:
-    valid = item.open()[2]
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], valid.astype(np.int8), [0]])))
-    return int(np.diff(edges)[::2].max(initial=0))
 
 
 def clips_in(items: Sequence[Item]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..face.crop import AreaCrop
+from ..signal import rate
 from ..synth.codec import CodecSpec, transcode
 from ..types import ByteArray, FloatArray
 from .recipe import Augment
@@ -28,8 +29,10 @@ class AugmentParameters:
     noise: float
     seed: int  # of the sensor noise
     crf: float | None = None  # constant rate factor of the additional compression; None: no compression
+    octave: bool = False  # halve a fast heart rate, or double a slow one
 
 
+OCTAVE_BPM = (75.0, 90.0)  # rates below are doubled, rates above are halved
 _CROP_FRAMES = 8  # frames that are cropped together, so that they stay in the processor cache
 NO_AUGMENTATION = AugmentParameters(False, (0.0, 0.0, 1.0, 1.0), 1.0, np.ones(3), 1.0, 0.0, 0)
 
@@ -49,11 +52,21 @@ def draw(augment: Augment, rng: np.random.Generator) -> AugmentParameters:
         noise=float(rng.uniform(0, 1) ** 2 * augment.noise),
         seed=int(rng.integers(2**31)),
     )
-    # A generator of its own: the codec setting does not change the other parameters.
+    # Generators of their own: these settings do not change the other parameters.
+    if augment.octave and np.random.default_rng([parameters.seed, 2]).random() < augment.octave:
+        parameters = replace(parameters, octave=True)
     codec_rng = np.random.default_rng([parameters.seed, 1])
     if codec_rng.random() >= augment.codec:
         return parameters
     return replace(parameters, crf=float(codec_rng.uniform(*augment.crf)))
+
+
+def octave_factor(wave: FloatArray, fps: float, parameters: AugmentParameters) -> float:
+    """Return the factor of the heart rate: ½ above 90 bpm and 2 below 75, as RhythmMamba does; else 1."""
+    peak = rate.spectral_peak(np.asarray(wave, float), fps) if parameters.octave else None
+    if peak is None:
+        return 1.0
+    return 0.5 if peak.bpm > OCTAVE_BPM[1] else 2.0 if peak.bpm < OCTAVE_BPM[0] else 1.0
 
 
 def sample_positions(start: float, frames: int, step: float) -> FloatArray:

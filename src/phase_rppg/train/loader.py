@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from ..datasets.cache import longest_run
 from ..errors import InputError
 from ..types import BoolArray, ByteArray, FloatArray
 from . import augment
@@ -122,23 +123,12 @@ def make_clip(
     """
     pixels, wave, source_fps, meta = source.clip(index)
     parameters = augment.draw(recipe.augment, rng)
-    frames, usable = recipe.data.frames, len(pixels)
-    step = parameters.stretch * source_fps / fps  # source frames per frame of the clip
-    step = min(step, (usable - 1) / (frames - 1))  # short clips are stretched less
-    length = int(np.ceil(step * (frames - 1))) + 1
-    valid = meta.get("valid")
-    if valid is None:
-        start = rng.uniform(0, max(usable - 1 - step * (frames - 1), 0))
-        if step == 1:
-            start = float(int(start))
-    else:
-        choices = starts(valid, length)
-        if len(choices) == 0:
-            raise InputError(
-                f"{meta.get('name', index)}: no {length} consecutive frames with a face and a reference"
-            )
-        start = float(rng.choice(choices))
-    at = np.minimum(augment.sample_positions(start, frames, step), usable - 1)
+    stretch = parameters.stretch * augment.octave_factor(wave, source_fps, parameters)
+    steps = (source_fps / fps, stretch * source_fps / fps)
+    try:
+        at = clip_positions(len(pixels), meta.get("valid"), recipe.data.frames, steps, rng)
+    except InputError as error:
+        raise InputError(f"{meta.get('name', index)}: {error}") from None
     wave = augment.resample_wave(wave, at)
     if parameters.crf is not None:
         first = int(at[0])
@@ -146,6 +136,32 @@ def make_clip(
         at = at - first
     skin = augment.crop_mask(meta.get("mask"), parameters, size)
     return augment.recolour(augment.crop_frames(pixels, at, parameters.box, size), parameters), wave, skin
+
+
+def clip_positions(
+    usable: int,
+    valid: BoolArray | None,
+    frames: int,
+    steps: tuple[float, float],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the positions of the frames of a clip in its source; short sources are stretched less.
+
+    `steps` are source frames per frame of the clip, without and with stretching.
+    """
+    longest = usable if valid is None else longest_run(valid)
+    step = min(steps[1], (longest - 1) / (frames - 1))
+    if valid is None:
+        start = rng.uniform(0, max(usable - 1 - step * (frames - 1), 0))
+        if step == 1:
+            start = float(int(start))
+    else:
+        shortest = int(np.ceil(min(steps) * (frames - 1) - 1e-9)) + 1
+        if longest < shortest:
+            raise InputError(f"no {shortest} consecutive frames with a face and a reference")
+        length = int(np.ceil(step * (frames - 1) - 1e-9)) + 1
+        start = float(rng.choice(starts(valid, length)))
+    return np.minimum(augment.sample_positions(start, frames, step), usable - 1)
 
 
 def validation_clip(source: ClipSource, index: int, size: int, fps: float) -> tuple[ByteArray, FloatArray]:

@@ -32,7 +32,8 @@ def published_tables(network: str) -> dict[str, Any]:
     return {
         "network": {"size": facts.size, **facts.options},
         "data": {"frames": facts.frames},
-        "augment": _NO_AUGMENTATION | {"flip": facts.flip, "scale": list(facts.scale)},
+        "augment": _NO_AUGMENTATION
+        | {"flip": facts.flip, "octave": facts.octave, "scale": list(facts.scale)},
         "loss": {
             "main": facts.loss,
             "target": facts.target,

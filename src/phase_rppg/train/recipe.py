@@ -101,13 +101,15 @@ class Augment:
     noise: float = 1.5  # largest standard deviation, in grey levels
     codec: float = 0.0  # probability of encoding a clip as H.264, before all other augmentation
     crf: tuple[float, float] = (18.0, 30.0)  # range of the constant rate factor: 0 best … 51 worst
+    # Probability of resampling a clip so that a rate above 90 bpm is halved, or one below 75 bpm doubled
+    octave: float = field(default=0.0, metadata=_LATER)
 
     def __post_init__(self) -> None:
         for name in ("scale", "stretch"):
             low, high = getattr(self, name)
             if not 0 < low <= high:
                 raise RecipeError(f"augment.{name}", f"got {[low, high]}, accepted: [low, high] above 0")
-        for name in ("flip", "codec"):
+        for name in ("flip", "codec", "octave"):
             if not 0 <= getattr(self, name) <= 1:
                 raise RecipeError(f"augment.{name}", f"got {getattr(self, name)}, accepted: 0–1")
         if not 0 <= self.crf[0] <= self.crf[1] <= 51:

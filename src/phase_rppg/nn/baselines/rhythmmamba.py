@@ -33,11 +33,12 @@ FRAMES = 160
 TARGET = "wave"
 # The authors' repository zizheng-guo/RhythmMamba: configs/train_configs/cross/PURE_UBFC-rPPG_RHYTHMMAMBA.yaml
 # and trainer/RhythmMambaTrainer.py (AdamW without decay, OneCycleLR, the loss of RhythmFormer). Clips are
-# mirrored; the release also halves or doubles the rate of half of them, which is not done here.
+# mirrored, and the rate of half of them is halved above 90 bpm and doubled below 75.
 TRAINING = PublishedTraining(
     source="zizheng-guo/RhythmMamba, PURE_UBFC-rPPG_RHYTHMMAMBA.yaml and RhythmMambaTrainer.py",
     loss="rhythmformer", target="wave", optimiser="adamw", lr=3e-4, schedule="one-cycle", epochs=30, batch=16,
-    frames=160, size=128, pixels="Standardized", flip=0.5, selection="validation",
+    frames=160, size=128, pixels="Standardized", flip=0.5, octave=0.5,
+    selection="validation",
 )  # fmt: skip
 # Layer sizes of the authors' release (width 96, 24 blocks), without the 1,760,256 numbers that it never uses.
 REFERENCE_PARAMETERS = 3_161_869
