@@ -32,7 +32,7 @@ class InputLimits:
 
     label_mb: float = _limit(64, "label file as text (.txt, .xmp, .csv, .json) in MB")
     samples: float = _limit(10_000_000, "samples of a label, also after resampling to a uniform clock")
-    json_mb: float = _limit(64, "any other JSON file in MB")
+    json_mb: float = _limit(64, "any other JSON file, a list of videos or a part of stored tables in MB")
     toml_mb: float = _limit(1, "recipe (TOML) in MB")
     depth: float = _limit(64, "nested lists and tables in JSON and TOML, and parts of a dotted TOML key")
     csv_field: float = _limit(10_000, "characters of one field of a CSV file")

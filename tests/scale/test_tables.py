@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from phase_rppg.cli import run
+from phase_rppg.errors import InputError
 from phase_rppg.report import tables
 
 Films = Callable[[str], Path]
@@ -260,3 +262,56 @@ def test_the_page_shows_the_recorded_cost() -> None:
     hour = record["methods"]["pos"]["cpu_s_per_hour"] + record["methods"]["pos"]["cpu_s_per_video"]
     assert need["vcpu_hours"] == pytest.approx(1e6 * hour / 3600)
     assert need["usd"] == pytest.approx(need["vcpu_hours"] * 0.04)
+
+
+def write_part(root: Path, count: int = 1, **changes: Any) -> Path:
+    """Write a part of the videos with `count` equal rows."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is missing: the extra parquet")
+    import pyarrow.parquet as pq
+
+    row = {
+        "video": "a",
+        "key": "k",
+        "fingerprint": "",
+        "settings": "s",
+        "readings": 1,
+        "error": None,
+    } | changes
+    part = root / "videos" / "method=pos" / "part-0.parquet"
+    part.parent.mkdir(parents=True)
+    types = {"readings": pa.int32(), "error": pa.string()}
+    columns = {name: pa.array([value], types.get(name)) for name, value in row.items()}
+    once = pa.array([0] * count, pa.int32())
+    pq.write_table(pa.table({name: values.take(once) for name, values in columns.items()}), part)
+    return part
+
+
+def test_the_stored_rows_are_known(tmp_path: Path) -> None:
+    write_part(tmp_path)
+    assert tables.TableStore(str(tmp_path), "pos").known() == {"a": (tables.Known("k", "", "s", 1, None),)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"count": 10_001}, {"video": None}, {"video": ["a"]}, {"key": 5}, {"readings": None}],
+    ids=["rows", "no name", "a list", "a number", "no count"],
+)
+def test_a_part_that_cannot_be_used_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    write_part(tmp_path, **changes)
+    with pytest.raises(InputError, match=r"cannot be read .* remove this file"):
+        tables.TableStore(str(tmp_path), "pos").known()
+
+
+def test_special_files_and_links_out_of_the_tables_are_not_read_or_removed(tmp_path: Path) -> None:
+    root, part = tmp_path / "out", write_part(tmp_path / "out")
+    part.unlink()
+    os.mkfifo(part)
+    store = tables.TableStore(str(root), "pos")
+    with pytest.raises(InputError, match="a pipe or a socket"):
+        store.known()
+    part.unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept.parquet").touch()
+    (root / "videos" / "method=link").symlink_to(tmp_path / "elsewhere")
+    store.clear()
+    assert (tmp_path / "elsewhere" / "kept.parquet").exists()

@@ -17,13 +17,17 @@ import io
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+import numpy as np
+import numpy.typing as npt
+
+from .. import guarded
 from ..errors import InputError, OutputError, require
-from ..fileio import write_bytes, writing
+from ..fileio import read_bytes, write_bytes, writing
 from ..measurement import object_store
 from ..measurement.batch import FaceChoice, VideoInput
 from ..measurement.measure import MeasureOptions, run
@@ -35,6 +39,7 @@ from .folder import content_hash, settings
 VIDEOS = "videos"  # the table that is written last
 PART_VIDEOS = 64  # a part is written when it has so many videos, …
 PART_ROWS = 200_000  # … so many rows, …
+MAX_ROWS = 10_000  # of the videos in a part that is read
 PART_S = 60.0  # … or when its first video has waited so long
 
 Row = dict[str, Any]
@@ -206,10 +211,12 @@ class LocalFiles:
     root: Path
 
     def names(self, pattern: str) -> list[str]:
-        return sorted(file.relative_to(self.root).as_posix() for file in self.root.glob(pattern))
+        inside = self.root.resolve()
+        files = (file for file in self.root.glob(pattern) if file.resolve().is_relative_to(inside))
+        return sorted(file.relative_to(self.root).as_posix() for file in files)
 
     def read(self, name: str) -> bytes:
-        return (self.root / name).read_bytes()
+        return read_bytes(self.root / name, "json_mb")
 
     def write(self, name: str, data: bytes) -> None:
         write_bytes(self.root / name, data)
@@ -283,18 +290,18 @@ class TableStore:
 
     def known(self) -> dict[str, tuple[Known, ...]]:
         """Return what is stored about each video, by its name."""
-        import pyarrow.parquet as pq
-
-        columns = ["video", "key", "fingerprint", "settings", "readings", "error"]
         found: dict[str, tuple[Known, ...]] = {}
         for name in self._files.names(f"{VIDEOS}/*/*.parquet"):
             try:
-                table = pq.read_table(io.BytesIO(self._files.read(name)), columns=columns)
-            except Exception as error:  # Arrow raises errors of many types
-                raise InputError(f"{self.root}/{name}: cannot be read ({error}); remove this file") from None
-            for row in table.to_pylist():
-                video = row.pop("video")
-                found[video] = (*found.get(video, ()), Known(**row))
+                data = np.frombuffer(self._files.read(name), np.uint8)
+                rows = guarded.call(read_known, data)
+            except (guarded.GuardError, guarded.ParserError) as error:
+                problem = error.kind if isinstance(error, guarded.ParserError) else error
+                raise InputError(
+                    f"{self.root}/{name}: cannot be read ({problem}); remove this file"
+                ) from None
+            for video, *values in rows:
+                found[video] = (*found.get(video, ()), Known(*values))
         return found
 
     def add(self, rows: Mapping[str, list[Row]]) -> None:
@@ -318,6 +325,22 @@ class TableStore:
             if self._waiting[table]:
                 self._files.write(f"{table}/{part}", parquet(table, self._waiting[table]))
         self._waiting = {name: [] for name in TABLES}
+
+
+def read_known(data: npt.NDArray[np.uint8]) -> list[list[Any]]:
+    """Return the name and the values of `Known` of each video in a part; this runs in the guarded process."""
+    import pyarrow.parquet as pq
+
+    names = ["video", *(each.name for each in fields(Known))]
+    file = pq.ParquetFile(io.BytesIO(data.tobytes()))
+    if file.metadata.num_rows > MAX_ROWS:
+        raise ValueError("too many rows")
+    rows = [[row[name] for name in names] for row in file.read(columns=names).to_pylist()]
+    for video, key, fingerprint, digest, readings, error in rows:
+        texts = (video, key, fingerprint, digest, error or "")
+        if not all(isinstance(text, str) for text in texts) or not isinstance(readings, int):
+            raise TypeError("a value has the wrong type")
+    return rows
 
 
 def schema(table: str) -> Any:
