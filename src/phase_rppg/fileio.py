@@ -342,9 +342,7 @@ def parse_toml(text: str, path: str | Path) -> dict[str, Any]:
         raise TomlError(f"{path}: not valid TOML") from None
 
 
-def read_array(
-    path: str | Path, dtype: npt.DTypeLike, shape: tuple[int, ...], *, mapped: bool = False
-) -> npt.NDArray[Any]:
+def read_array(path: str | Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """Read a NumPy file (.npy) that must have this type and shape; pickled objects are refused.
 
     The header is compared with the expected shape and with the size of the file before memory is allocated.
@@ -355,9 +353,7 @@ def read_array(
             raise InputError(
                 f"{path}: holds {found} of shape {found_shape}, expected {np.dtype(dtype)} of shape {shape}"
             )
-        start, count = _check_array_size(path, file, found, shape)
-        if mapped and count:
-            return np.memmap(file, found, "r", start, shape)
+        _check_array_size(path, file, found, shape)
         return np.frombuffer(bytearray(file.read()), found).reshape(shape)
 
 

@@ -16,6 +16,8 @@ from ..errors import ArgumentError
 from ..types import FloatArray
 from .metrics import Interval, paired
 
+_SHARE = 0.95  # of the differences that the limits of agreement contain
+
 
 @dataclass(frozen=True, slots=True)
 class BlandAltman:
@@ -31,9 +33,7 @@ class BlandAltman:
     upper_interval: Interval
 
 
-def bland_altman(
-    estimate: FloatArray, truth: FloatArray, *, level: float = 0.95, limits: float = 0.95
-) -> BlandAltman:
+def bland_altman(estimate: FloatArray, truth: FloatArray, *, level: float = 0.95) -> BlandAltman:
     """Return bias and limits of agreement of paired readings, with confidence intervals by Student's t.
 
     The standard error of a limit is s √(1/n + z²/2(n−1)); √(3s²/n) in the article is an approximation of it.
@@ -41,13 +41,12 @@ def bland_altman(
     from scipy import stats
 
     left, right = paired(estimate, truth, least=2)
-    for name, value in (("level", level), ("limits", limits)):
-        if not 0 < value < 1:
-            raise ArgumentError(name, value, f"0 < {name} < 1")
+    if not 0 < level < 1:
+        raise ArgumentError("level", level, "0 < level < 1")
     differences = left - right
     count = len(differences)
     bias, sd = float(differences.mean()), float(differences.std(ddof=1))
-    reach = float(stats.norm.ppf((1 + limits) / 2))
+    reach = float(stats.norm.ppf((1 + _SHARE) / 2))
     t = float(stats.t.ppf((1 + level) / 2, count - 1))
     bias_margin = t * sd / math.sqrt(count)
     limit_margin = t * sd * math.sqrt(1 / count + reach**2 / (2 * (count - 1)))

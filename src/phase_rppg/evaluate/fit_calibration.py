@@ -443,13 +443,13 @@ def _beyond(values: Sequence[float], slack: float = _SLACK) -> float:
     return round(largest + slack * (1 - largest), 4)
 
 
-def upper_bound(hits: int, count: int, level: float = 0.95) -> float | None:
-    """Return the upper bound of a share by Clopper and Pearson (1934); None without observations."""
+def upper_bound(hits: int, count: int) -> float | None:
+    """Return the upper 95 % bound of a share by Clopper and Pearson (1934); None without observations."""
     from scipy.stats import beta
 
     if count == 0:
         return None
-    return 1.0 if hits == count else round(float(beta.ppf(level, hits + 1, count - hits)), 4)
+    return 1.0 if hits == count else round(float(beta.ppf(0.95, hits + 1, count - hits)), 4)
 
 
 def _summary(

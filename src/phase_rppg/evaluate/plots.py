@@ -80,15 +80,16 @@ def bland_altman(
 
 
 @styled
-def risk_coverage(
-    curves: Mapping[str, RiskCoverage], *, title: str = "", risk_label: str = "mean |error| (bpm)"
-) -> Figure:
+def risk_coverage(curves: Mapping[str, RiskCoverage], *, title: str = "") -> Figure:
     """Return the risk–coverage curves of one or several models."""
     figure, axes = _figure((6.4, 4.4))
     for name, curve in curves.items():
         label = f"{name}: AURC {curve.aurc:.3g} (best order {curve.best_aurc:.3g})"
         axes.plot(curve.coverage, curve.risk, label=label, drawstyle="steps-mid", linewidth=1.4)
-    axes.set(xlim=(0, 1), xlabel="coverage: share of windows with a reading", ylabel=risk_label, title=title)
+    axes.set(
+        xlim=(0, 1), xlabel="coverage: share of windows with a reading", ylabel="mean |error| (bpm)",
+        title=title,
+    )  # fmt: skip
     axes.set_ylim(bottom=0)
     if curves:
         axes.legend(fontsize=8)

@@ -76,7 +76,6 @@ def reliability(
     right: FloatArray | Sequence[bool],
     *,
     bins: int = 10,
-    level: float = 0.95,
 ) -> Reliability:
     """Compare stated probabilities (n,) with outcomes (n,) in bins of equal width."""
     probability, outcome = _pair("stated", stated, "right", right)
@@ -93,7 +92,7 @@ def reliability(
     for k in np.unique(which):
         inside = which == k
         count, hits = int(inside.sum()), int(outcome[inside].sum())
-        low, high = wilson(hits, count, level)
+        low, high = wilson(hits, count)
         found.append(
             Bin(k / bins, (k + 1) / bins, count, float(probability[inside].mean()), hits / count, low, high)
         )

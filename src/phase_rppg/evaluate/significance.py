@@ -90,7 +90,7 @@ def all_pairs(errors: Mapping[str, FloatArray]) -> list[PairedDifference]:
     return [paired_difference(one, other) for one, other in itertools.combinations(errors.items(), 2)]
 
 
-def rank_test(errors: Mapping[str, FloatArray], level: float = LEVEL) -> RankTest | None:
+def rank_test(errors: Mapping[str, FloatArray]) -> RankTest | None:
     """Rank the models on every subject; None for fewer than three models or subjects.
 
     Errors are (seeds, subjects) by model. Equal errors share their mean rank.
@@ -108,7 +108,7 @@ def rank_test(errors: Mapping[str, FloatArray], level: float = LEVEL) -> RankTes
     statistic = 0.0
     if spread > 0:
         statistic = (models - 1) * count**2 * float(((ranks - (models + 1) / 2) ** 2).sum()) / spread
-    q = float(studentized_range.ppf(level, models, np.inf)) / math.sqrt(2)
+    q = float(studentized_range.ppf(LEVEL, models, np.inf)) / math.sqrt(2)
     limit = q * math.sqrt(models * (models + 1) / (6 * count))
     order = np.argsort(ranks, kind="stable")
     names = list(errors)
