@@ -39,6 +39,7 @@ def test_models_are_compared_by_subject(tmp_path: Path, capsys: pytest.CaptureFi
     assert phase(["compare", *folders]) == 0
     shown = capsys.readouterr().out
     assert "6 subjects" in shown
+    assert "REAL DATA" in shown
     assert "Friedman test: p =" in shown
 
 

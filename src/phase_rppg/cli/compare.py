@@ -56,16 +56,16 @@ def command(
         return
     console = open_console(soft_wrap=False)
     title = f"{escaped(compared.dataset)}, convention {compared.convention}, {compared.subjects} subjects"
-    console.print(_table(compared.pairs, title))
+    console.print(_table(compared.pairs, title, escaped(compared.stamp)))
     for line in _rank_lines(document):
         console.print(escaped(line))
 
 
-def _table(pairs: Sequence[PairedDifference], title: str) -> Table:
+def _table(pairs: Sequence[PairedDifference], title: str, stamp: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    caption = "difference of the mean absolute errors in bpm, paired by subject"
+    caption = f"difference of the mean absolute errors in bpm, paired by subject\n{stamp}"
     table = Table(title=title, caption=caption, box=box.SIMPLE, padding=(0, 1, 0, 0))
     for heading in ("first", "second", "first − second", "95 % interval", "p", "better"):
         table.add_column(heading, justify="left" if heading in ("first", "second", "better") else "right")
