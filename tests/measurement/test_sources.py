@@ -316,6 +316,8 @@ def test_settings_of_a_session() -> None:
         Session(config, window_s=5)
     with pytest.raises(ArgumentError, match="a method is method="):
         Session("pos")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="fps: got '30'"):
+        SessionConfig(fps="30")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="phasenet-stream"):
         Session(method="phasenet-steam")
     with pytest.raises(WeightsError, match=r"absent\.onnx: no such file"):

@@ -39,14 +39,14 @@ class SessionConfig:
             registry.load("methods", self.method)
         if self.second is not None and registry.load("methods", self.second).INPUT != "trace":
             raise ArgumentError("second", self.second, "a method that uses the mean colour, such as pos")
+        if not (is_finite_number(self.fps) and 5 <= self.fps <= 240):
+            raise ArgumentError("fps", repr(self.fps), "5 to 240")
         if not (is_finite_number(self.window_s) and 2 <= self.window_s <= 300):
             raise ArgumentError("window", repr(self.window_s), "2 to 300 seconds")
         if not (is_finite_number(self.step_s) and 1 / self.fps <= self.step_s <= self.window_s):
             raise ArgumentError("step", repr(self.step_s), "from one frame up to the window")
         if not (is_finite_number(self.context_s) and 0 <= self.context_s <= 60):
             raise ArgumentError("context_s", repr(self.context_s), "0 to 60 seconds")
-        if not 5 <= self.fps <= 240:
-            raise ArgumentError("fps", self.fps, "5 to 240")
         if self.faces not in FACES:
             raise ArgumentError("faces", repr(self.faces), " or ".join(FACES))
 
