@@ -197,6 +197,12 @@ def test_an_unknown_face_names_all_choices(face: str, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err.endswith("accepted: all, largest or the number of a face\n")
 
 
+def test_a_file_is_no_folder_for_results(film: Films, capfd: pytest.CaptureFixture[str]) -> None:
+    video = str(film("short"))
+    assert run(["measure", video, "-o", video, "--force"]) == 4
+    assert capfd.readouterr().err == f"error: cannot write {video}: is a file; -o needs a folder\n"
+
+
 def test_no_video_is_a_usage_error() -> None:
     assert run(["measure"]) == 2
 

@@ -88,8 +88,10 @@ class Outputs:
 
     def check_targets(self, videos: Sequence[VideoInput]) -> None:
         """Refuse files that exist (without `force`), cannot be written, or would overwrite an input."""
-        from ..errors import UsageError
+        from ..errors import OutputError, UsageError
 
+        if self.folder is not None and os.path.isfile(self.folder):
+            raise OutputError(self.folder, "is a file; -o needs a folder")
         planned = [file for video in videos for file in self.files(video)]
         planned += [path for path in (self.csv, self.report) if path is not None and path != STDOUT]
         if self.folder is not None and self.several:
