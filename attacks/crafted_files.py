@@ -127,6 +127,14 @@ def pth_deflated(path: Path, unpacked_mb: int = 2048) -> Path:
     return path
 
 
+def pth_expanded(path: Path) -> Path:
+    """A torch archive of one value that its tensor repeats 3·10⁹ times."""
+    import torch
+
+    torch.save({"weight": torch.zeros(1).expand(1000, 1000, 1000, 3)}, path)
+    return path
+
+
 def pth_with_code(path: Path) -> Path:
     """A torch archive whose pickle calls a function."""
     with zipfile.ZipFile(path, "w") as archive:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from attacks import crafted_files as crafted
 
+from faults.crafted import is_refused, phase
 from phase_rppg.datasets import cache
 from phase_rppg.errors import InputError
 from phase_rppg.infer import manifest
@@ -119,7 +120,7 @@ def test_unsafe_network_is_refused(model: bytes, says: str, tmp_path: Path) -> N
 # ---- weights
 
 
-@pytest.mark.parametrize("make", [crafted.pth_deflated, crafted.pth_with_code])
+@pytest.mark.parametrize("make", [crafted.pth_deflated, crafted.pth_expanded, crafted.pth_with_code])
 def test_published_weights_with_a_bomb_or_code_are_refused(
     make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,9 +130,17 @@ def test_published_weights_with_a_bomb_or_code_are_refused(
     monkeypatch.setenv("PHASE_ATTACK", str(tmp_path / "attacked"))
     path = make(tmp_path / "w.pth")
     assert path.stat().st_size < 4e6
-    with pytest.raises(InputError, match=r"unpacks to 2048 MB|more than tensors"):
+    with pytest.raises(InputError, match=r"unpacks to 2048 MB|declares 11444 MB of values|more than tensors"):
         read_published(path)
     assert not (tmp_path / "attacked").exists()
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "40000"])
+def test_import_for_a_huge_picture_is_refused(size: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    done = phase("import-weights", tmp_path / "w.pth", "--network", "deepphys", "--size", size)
+    assert is_refused(done, code=2)
+    assert "--size" in done.stderr
 
 
 def test_checkpoint_that_asks_for_a_huge_network_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from .terminal import escaped, open_console
 
 NAME = "import-weights"
 PANEL = "Tools"
+_MAX_SIZE = 1024  # pixels
 
 
 def command(
@@ -56,6 +57,8 @@ def command(
     check_output(written, force=force, suffixes=(".safetensors",), inputs=[file])
     if target not in (None, "wave", "difference"):
         raise ArgumentError("--target", target, "wave or difference")
+    if size is not None and not 1 <= size <= _MAX_SIZE:
+        raise ArgumentError("--size", size, f"1 to {_MAX_SIZE} pixels")
     state = published_weights.read_published(file)
     name = network or published_weights.recognise(state, file)
     published_weights.layout_of(name)

@@ -165,6 +165,10 @@ def _read_tensors(path: str) -> dict[str, Any]:
         if not (isinstance(name, str) and isinstance(value, Tensor))
     ]:
         return {"problem": "not a state dict: not tensors: " + join_names(bad)}
+    # A tensor can repeat one stored value, so that its values take more memory than the file unpacks to.
+    size = sum(value.numel() * value.element_size() for value in loaded.values())
+    if size > limits.current().published_mb * 2**20:
+        return {"problem": f"declares {size / 2**20:.0f} MB of values; " + limits.hint("published_mb")}
     plain = {
         name: value.float() if value.dtype == torch.bfloat16 else value for name, value in loaded.items()
     }
