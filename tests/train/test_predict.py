@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from phase_rppg.nn import build
 from phase_rppg.nn.output import IntegratedNetwork, Output
 from phase_rppg.train import loop, predict
 from phase_rppg.train.checkpoint import describe, load_checkpoint, save_checkpoint
+from phase_rppg.train.compute import Compute
 from phase_rppg.train.loader import TrainingClips
 from phase_rppg.train.losses import Objective, slope
 from phase_rppg.train.recipe import Loss
@@ -52,6 +54,28 @@ def test_a_network_that_does_not_stream_covers_every_frame(count: int) -> None:
     green = pixels[..., 1].mean((1, 2))
     assert len(wave) == count
     assert np.corrcoef(wave, green)[0, 1] > 0.9
+
+
+def test_clips_run_through_the_compiled_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording stub stands for torch.compile; the inner network of a predicted slope is compiled, too."""
+    calls: list[int] = []
+
+    def stub(module: nn.Module) -> Callable[[Tensor], Output]:
+        def forward(pixels: Tensor) -> Output:
+            calls.append(pixels.shape[1])
+            return module(pixels)
+
+        return forward
+
+    monkeypatch.setattr(torch, "compile", stub)
+    pixels = Toy(1, frames=64, size=8).clip(0)[0]
+    waves = []
+    for compiled in (True, False):
+        compute = Compute(compile=compiled)
+        model = predict.TrainedNetwork("mean", IntegratedNetwork(Mean()), size=8, frames=32, compute=compute)
+        waves.append((predict.predict_wave(model, pixels), predict.predict_clips(model, pixels).values))
+    assert calls == [32, 32, 32, 32]
+    assert all(np.array_equal(one, other) for one, other in zip(*waves, strict=True))
 
 
 @pytest.mark.parametrize("network", ["streaming", "clips"])

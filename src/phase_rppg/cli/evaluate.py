@@ -67,6 +67,8 @@ def command(
     workers: int = options.workers(work="measures the recordings"),
     device: str = options.DEVICE,
     precision: str = options.PRECISION,
+    channels_last: bool = options.CHANNELS_LAST,
+    compiled: bool = options.COMPILE,
     allow_outside: bool = options.ALLOW_OUTSIDE,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
@@ -96,9 +98,10 @@ def command(
         raise ArgumentError("--prepared", "given", "used only with --convention")
     _check_outputs(csv, out, force)
     name, found = _recordings(dataset, root, split, model, (video, reference), allow_outside)
+    machine = {"device": device, "precision": precision, "channels_last": channels_last, "compile": compiled}
     where = root or "--video"
     if convention is not None:
-        loader = _predictor_loader(model, device, precision)
+        loader = _predictor_loader(model, machine)
         task = Task(name, model, convention, window, None if prepared is None else str(prepared), loader)
         with _progress(len(found), quiet) as on_done:
             compared = convention_evaluation.evaluate(found, task, workers=workers, on_done=on_done)
@@ -116,7 +119,7 @@ def command(
             workers=workers,
             on_done=on_done,
             alone=alone,
-            loader=_checkpoint_loader(model, device, precision),
+            loader=_checkpoint_loader(model, machine),
         )
     if not evaluation.results:
         raise base.no_usable_recording(where, evaluation.problems)
@@ -228,30 +231,33 @@ def _check_outputs(csv: Path | None, out: Path | None, force: bool) -> None:
         check_output(file, force=force)
 
 
-def _checkpoint_loader(
-    model: str, device: str = "cpu", precision: str = "fp32"
-) -> Callable[[str], PulseModel] | None:
-    """Return the function that opens a checkpoint, or None if `model` is no checkpoint."""
-    if Path(model).suffix not in (".safetensors", ".pth", ".pt"):
-        return None
+def _is_checkpoint(model: str) -> bool:
+    """Return whether a model is a checkpoint of this package; weights of others are refused."""
     from ..errors import WeightsError
 
-    if Path(model).suffix != ".safetensors":
+    if Path(model).suffix in (".pth", ".pt"):
         raise WeightsError(model, "not a weights file of this package; convert it with phase import-weights")
+    return Path(model).suffix == ".safetensors"
+
+
+def _checkpoint_loader(model: str, machine: Mapping[str, Any]) -> Callable[[str], PulseModel] | None:
+    """Return the function that opens a checkpoint, or None if `model` is no checkpoint."""
+    if not _is_checkpoint(model):
+        return None
     from ..train.compute import Compute
     from ..train.predict import pulse_model
 
-    return functools.partial(pulse_model, compute=Compute(device, precision))
+    return functools.partial(pulse_model, compute=Compute(**machine))
 
 
-def _predictor_loader(model: str, device: str, precision: str) -> Loader | None:
+def _predictor_loader(model: str, machine: Mapping[str, Any]) -> Loader | None:
     """Return the function that opens a checkpoint as a predictor, or None."""
-    if _checkpoint_loader(model, device, precision) is None:
+    if not _is_checkpoint(model):
         return None
     from ..train.compute import Compute
     from ..train.predict import predictor
 
-    return functools.partial(predictor, compute=Compute(device, precision))
+    return functools.partial(predictor, compute=Compute(**machine))
 
 
 def _provenance(model: str) -> Mapping[str, Any]:
@@ -260,7 +266,7 @@ def _provenance(model: str) -> Mapping[str, Any]:
         from ..infer.manifest import load_manifest
 
         return load_manifest(model).training
-    if _checkpoint_loader(model) is None:
+    if not _is_checkpoint(model):
         return {}  # bundled networks were trained on generated clips only
     from ..train.checkpoint import load_checkpoint
 

@@ -42,11 +42,15 @@ class TrainedNetwork:
     delay_frames: int = 0  # the wave at frame t belongs to the input frame t − delay
     provenance: dict[str, Any] = field(default_factory=dict)
     compute: Compute = field(default_factory=Compute)
+    forward: nn.Module = field(init=False)  # the network to call for a clip: compiled if `compute` says so
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forward", self.compute.compiled(self.network))
 
     def run(self, pixels: ByteArray) -> Tensor:
         """Return the wave (T,) of one clip (T,size,size,3), on the CPU."""
         with self.compute.autocast():
-            wave: Tensor = self.network(self._input(pixels)).wave[0]
+            wave: Tensor = self.forward(self._input(pixels)).wave[0]
         return wave.float().cpu()
 
     def step(self, state: Any, pixels: ByteArray) -> tuple[Any, Tensor]:
@@ -121,7 +125,8 @@ def predict_clips(model: TrainedNetwork, pixels: ByteArray) -> Prediction:
     a clip reaches into the next one, as in the cache of rPPG-Toolbox.
     """
     slope = isinstance(model.network, IntegratedNetwork)
-    network = model.network.network if isinstance(model.network, IntegratedNetwork) else model.network
+    if isinstance(model.network, IntegratedNetwork):
+        model = dataclasses.replace(model, network=model.network.network)
     small = _resized(pixels, model.size)
     delay = model.delay_frames
     length = min(model.frames, (len(small) - delay) // STEP * STEP)
@@ -133,7 +138,7 @@ def predict_clips(model: TrainedNetwork, pixels: ByteArray) -> Prediction:
         last = first + length + delay
         following = torch.from_numpy(small[None, last : last + 1]) if last < len(small) else None
         with preprocessing.part_of(dataclasses.replace(statistics, following=following)):
-            part = dataclasses.replace(model, network=network).run(small[first:last])
+            part = model.run(small[first:last])
         waves.append(part[delay:])
     return Prediction(torch.cat(waves).numpy().astype(np.float64), slope=slope)
 
