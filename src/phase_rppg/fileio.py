@@ -19,6 +19,7 @@ import stat
 import sys
 import tempfile
 import time
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -355,6 +356,16 @@ def read_array(path: str | Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -
             )
         _check_array_size(path, file, found, shape)
         return np.frombuffer(bytearray(file.read()), found).reshape(shape)
+
+
+@contextlib.contextmanager
+def open_arrays(path: str | Path) -> Iterator[Any]:
+    """Open a file of several arrays (.npz) of a cache; a damaged one raises an InputError."""
+    try:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as arrays:
+            yield arrays
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error):
+        raise InputError(f"{path}: is damaged; delete it and repeat the command") from None
 
 
 def map_array(path: str | Path, ndim: int, limit: str) -> npt.NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from faults.crafted import is_refused, phase
 from phase_rppg.errors import InputError, RecipeError
-from phase_rppg.evaluate import comparison_files
+from phase_rppg.evaluate import comparison_files, films
 from phase_rppg.measurement import trace
 from phase_rppg.report import folder
 from phase_rppg.report.document import SCHEMA_VERSION
+from phase_rppg.reproduce.store import Store
 from phase_rppg.synth import world
 from phase_rppg.synth.clips import Clips
 from phase_rppg.types import Reason
@@ -129,3 +131,28 @@ def test_a_single_sample_of_a_trace_is_too_short(times_s: list[float]) -> None:
     result = trace.measure_trace(colours, t_s=times_s)
     reasons = {result.reason, *(getattr(face.summary, "reason", None) for face in result.faces)}
     assert (Reason.TOO_SHORT in reasons) == (len(times_s) == 1)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "fifo", "pickle", "empty"])
+def test_damaged_waves_and_films_are_refused(damage: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put("k", {"bpm": 70}, {"wave": np.zeros(100)})
+    assert len(store.waves("k")["wave"]) == 100
+    path = tmp_path / "results" / "k.npz"
+    content = {"cut": path.read_bytes()[:100], "text": b"text", "pickle": b"\x80\x04K\x01.", "empty": b""}
+    if damage == "fifo":
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content[damage])
+    for read in (lambda: store.waves("k"), lambda: films.read(path)):
+        with pytest.raises(InputError, match=r"is damaged; delete it|a pipe or a socket"):
+            read()
+
+
+def test_a_stored_result_that_is_no_table_is_computed_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put("k", {"bpm": 70}, {"wave": np.zeros(100)})
+    assert store.get("k") == {"key": "k", "bpm": 70}
+    (tmp_path / "results" / "k.json").write_text("[]")
+    assert store.get("k") is None

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..face.crop import CROP_PX
 from ..face.detection_scheduler import DetectionScheduler
-from ..fileio import write_bytes
+from ..fileio import open_arrays, write_bytes
 from ..session.clock import Clock
 from ..session.config import SessionConfig
 from ..session.face_pipeline import FacePipeline
@@ -96,7 +96,7 @@ class SampledFilm:
 
 def read(path: Path) -> SampledFilm:
     """Read a film from a file of the cache."""
-    with np.load(path, allow_pickle=False) as data:
+    with open_arrays(path) as data:
         return SampledFilm(
             rows=data["rows"].astype(float),
             seen=data["seen"],

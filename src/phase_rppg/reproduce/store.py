@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..fileio import atomic_path, dump_json, read_json, write_json
+from ..fileio import atomic_path, dump_json, open_arrays, read_json, write_json
 from ..types import FloatArray
 
 VERSION = 8  # increased when the same inputs give other results
@@ -46,10 +46,10 @@ class Store:
         if not path.is_file() or not path.with_suffix(".npz").is_file():
             return None
         try:
-            content: dict[str, Any] = read_json(path)
+            content: Any = read_json(path)
         except InputError:
             return None
-        return content if content.get("key") == key else None
+        return content if isinstance(content, dict) and content.get("key") == key else None
 
     def put(self, key: str, result: Mapping[str, Any], waves: Mapping[str, FloatArray]) -> dict[str, Any]:
         """Store a result and its waveforms; the JSON file is written last and marks both as complete."""
@@ -63,5 +63,5 @@ class Store:
 
     def waves(self, key: str) -> dict[str, FloatArray]:
         """Return the waveforms that were stored with a result."""
-        with np.load(self.root / "results" / f"{key}.npz", allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        with open_arrays(self.root / "results" / f"{key}.npz") as arrays:
+            return {name: arrays[name] for name in arrays.files}
