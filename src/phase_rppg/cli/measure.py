@@ -232,6 +232,7 @@ def measure_single(
     video: VideoInput, options: MeasureOptions, face: FaceChoice, outputs: Outputs, printed: Printed
 ) -> int:
     """Measure one video, write and print its result, and return the exit code."""
+    from ..measurement.batch import errors_named
     from ..report.document import csv_text, document, has_reading
     from . import NO_READING
     from .measure_outputs import VideoWriter, write_common
@@ -239,7 +240,8 @@ def measure_single(
     outputs.check_targets([video])
     if (stored := outputs.stored(video, options, face)) is not None:
         return printed.repeat(stored, outputs)
-    result = face.apply(replace(measure_one(video.path, options, printed.quiet), video=video.name))
+    with errors_named(video):
+        result = face.apply(replace(measure_one(video.path, options, printed.quiet), video=video.name))
     unwritten = VideoWriter(outputs, options, face)(video, result) + write_common(outputs, [result], [])
     if printed.is_json:
         printed.document(document(result, windows=iter if printed.as_json else list, full=printed.full))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from ..errors import InternalError, OutputError, PhaseError, UnknownNameError
+from ..errors import InternalError, OutputError, PhaseError, UnknownNameError, VideoError
 from ..session.results import Result
 from ..video.suffixes import VIDEO_SUFFIXES
 from ..workers import LOCAL, Engine, Job, WorkerDied, run_jobs
@@ -187,9 +187,20 @@ def _measure_one(
 ) -> tuple[Result, list[OutputError]]:
     from .object_store import fetched
 
-    with fetched(video) as local:
+    with fetched(video) as local, errors_named(video):
         result = face.apply(replace(run(local.path, options), video=video.name))
         return result, [] if save is None else save(local, result)
+
+
+@contextlib.contextmanager
+def errors_named(video: VideoInput) -> Iterator[None]:
+    """Name a video in its errors as the user gave it, and not the path of a temporary copy."""
+    try:
+        yield
+    except VideoError as error:
+        if error.video != str(video.path) or error.video == video.name:
+            raise
+        raise type(error)(video.name, error.problem, error.hint) from error
 
 
 def failure_of(video: str, error: PhaseError) -> Failure:
