@@ -2,6 +2,7 @@
 
     python benchmarks/faults.py --out benchmarks/results/faults.json
     python benchmarks/faults.py test_faces --out benchmarks/results/faults.json   # the other files stay
+    python benchmarks/faults.py test_faces -k photo --out …                       # the other rows stay
 
 `rows` are the rows of the tests in tests/faults, in the order of docs/reliability.md. `tests` are the
 other tests of that folder, which have no row. Write the page with scripts/reliability afterwards.
@@ -28,8 +29,8 @@ class Recorder:
     def __init__(self) -> None:
         self.items: dict[str, dict[str, Any]] = {}
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        for item in items:
+    def pytest_collection_finish(self, session: Any) -> None:
+        for item in session.items:
             parameters = item.callspec.params if hasattr(item, "callspec") else {}
             record = {"section": item.path.stem, "test": item.originalname, "outcome": "not run"}
             self.items[item.nodeid] = {**record, **row_values(parameters.get("row"))}
@@ -49,11 +50,20 @@ def row_values(row: Any) -> dict[str, Any]:
     return {"fault": row.fault, "happens": row.happens, "exit_code": row.exit_code, "kept": row.kept}
 
 
+def stays(item: dict[str, Any], files: list[str], expression: str, recorder: Recorder) -> bool:
+    """Whether an earlier record is kept: that of another file, or of a row that was not selected."""
+    if item["section"] not in files:
+        return True
+    same = [each for each in recorder.items.values() if each["test"] == item["test"]]
+    return bool(expression) and all(each.get("fault") != item.get("fault") for each in same)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="*", metavar="FILE", help="names of test files; all without")
+    parser.add_argument("-k", metavar="EXPRESSION", default="", help="only these rows, as for pytest")
     parser.add_argument("--out", type=Path, help="JSON file for the results")
     options = parser.parse_args()
     folder = ROOT / "tests" / "faults"
@@ -62,10 +72,13 @@ def main() -> int:
     )
     recorder = Recorder()
     paths = [str(folder / f"{name}.py") for name in files]
-    code = pytest.main(["-q", "-p", "no:cacheprovider", *paths], plugins=[recorder])
+    code = pytest.main(["-q", "-p", "no:cacheprovider", "-k", options.k, *paths], plugins=[recorder])
     earlier = read_json(options.out) if options.out is not None and options.out.exists() else {}
     items = [
-        item for key in ("rows", "tests") for item in earlier.get(key, ()) if item["section"] not in files
+        item
+        for key in ("rows", "tests")
+        for item in earlier.get(key, ())
+        if stays(item, files, options.k, recorder)
     ]
     items = sorted([*items, *recorder.items.values()], key=lambda item: item["section"])
     rows = [item for item in items if "fault" in item]

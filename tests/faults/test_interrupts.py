@@ -40,6 +40,7 @@ class Long:
     started: str = ""  # glob below the output folder; "" waits for a child process
     module: str = ""  # a package that the command needs
     again: tuple[str, ...] = ()  # words of the next run after kill -9
+    ends: int = 0  # exit code of that run
 
 
 COMMANDS = {
@@ -71,7 +72,7 @@ COMMANDS = {
     "calibrate": Long(
         lambda given, out: ["calibrate", "--out", str(out), "--cache", str(out / "cache"), "--model", "pos",
                             "--world", "studio:2", "--seconds", "10", "--workers", "1"],
-        "", "scipy",
+        "", "scipy", ends=2,  # it measures both films; four windows are too few to fit a calibration
     ),
     "train": Long(
         lambda given, out: ["train", "smoke", "--out", str(out), "--set", "optimise.epochs=1",
@@ -84,7 +85,7 @@ COMMANDS = {
         "cache/runs/*", "torch",
     ),
 }  # fmt: skip
-WRITE_PARTS = ("measure", "synth", "prepare", "train", "reproduce")  # the next run continues
+WRITE_PARTS = ("measure", "synth", "prepare", "calibrate", "train", "reproduce")  # the next run continues
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,7 @@ def start_and_wait(name: str, inputs: Inputs, out: Path) -> subprocess.Popen[str
     *(Row(f"Ctrl-C in `phase {name}`", "one line, no traceback", 130, "what was finished", case=(name, 1))
       for name in COMMANDS),
     *(Row(f"Ctrl-C twice in `phase {name}`", "one line, no traceback", 130, "what was finished",
-          case=(name, 2)) for name in ("measure", "synth", "train", "reproduce")),
+          case=(name, 2)) for name in COMMANDS),
 )  # fmt: skip
 def test_an_interrupt_is_one_line(row: Row, inputs: Inputs, tmp_path: Path) -> None:
     name, times = row.case
@@ -173,6 +174,8 @@ def leftovers(out: Path) -> list[str]:
 @faults(
     *(Row(f"kill -9 in `phase {name}`", "all its processes end within 2 s; the same command continues", -9,
           "what was finished; the next run removes the rest", case=name) for name in WRITE_PARTS),
+    *(Row(f"kill -9 in `phase {name}`", "all its processes end within 2 s; the same command starts again", -9,
+          "the next run removes the rest", case=name) for name in COMMANDS if name not in WRITE_PARTS),
 )  # fmt: skip
 def test_a_killed_command_continues(row: Row, inputs: Inputs, tmp_path: Path) -> None:
     name = row.case
@@ -183,6 +186,6 @@ def test_a_killed_command_continues(row: Row, inputs: Inputs, tmp_path: Path) ->
     assert wait_until(lambda: not group(process.pid), ORPHANS_S)
     done = start([*COMMANDS[name].words(inputs, tmp_path), *COMMANDS[name].again])
     _, err = done.communicate(timeout=TIMEOUT_S)
-    assert done.returncode == 0, err
+    assert done.returncode == COMMANDS[name].ends, err
     assert "Traceback" not in err
     assert leftovers(tmp_path) == []
