@@ -77,7 +77,7 @@ except InputError as error:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "head", "row", "says"),
+    ("suffix", "head", "line", "says"),
     [
         (".txt", "", "1 ", "more than 1e+07 values"),
         (".xmp", "", "1,2,3,4\n", "more than 1e+07 values"),
@@ -85,11 +85,11 @@ except InputError as error:
     ],
 )
 def test_label_of_many_short_values_needs_bounded_memory(
-    suffix: str, head: str, row: str, says: str, tmp_path: Path
+    suffix: str, head: str, line: str, says: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"label{suffix}"
-    count = 9_000_000 if suffix == ".csv" else 60_000_000 // len(row)
-    path.write_text(head + row * count)
+    count = 9_000_000 if suffix == ".csv" else 60_000_000 // len(line)
+    path.write_text(head + line * count)
     memory_mb, text = peak_mb(READ_LABEL, path)
     assert says in text
     assert memory_mb < MEMORY_MB
