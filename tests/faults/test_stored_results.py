@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -12,14 +13,15 @@ import pytest
 
 from faults.crafted import is_refused, phase
 from phase_rppg.errors import InputError, RecipeError
-from phase_rppg.evaluate import comparison_files, films
+from phase_rppg.evaluate import comparison_files, films, observation_cache
 from phase_rppg.measurement import trace
 from phase_rppg.report import folder
 from phase_rppg.report.document import SCHEMA_VERSION
 from phase_rppg.reproduce.store import Store
+from phase_rppg.signal.rate import Peak
 from phase_rppg.synth import world
 from phase_rppg.synth.clips import Clips
-from phase_rppg.types import Reason
+from phase_rppg.types import Quality, Reason
 
 PROVENANCE = {"sha256": "0", "options": {}, "software": "x"}
 
@@ -156,3 +158,19 @@ def test_a_stored_result_that_is_no_table_is_computed_again(tmp_path: Path) -> N
     assert store.get("k") == {"key": "k", "bpm": 70}
     (tmp_path / "results" / "k.json").write_text("[]")
     assert store.get("k") is None
+
+
+@pytest.mark.parametrize("change", [{"peak": {"bpm": "70"}}, {"peak": 5}, {"truth_bpm": "70"}, {"end_s": []}])
+def test_windows_of_a_calibration_with_a_wrong_type_are_measured_again(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    values = {kind: {item.name: 0.5 for item in dataclasses.fields(kind)} for kind in (Peak, Quality)}
+    window = {"peak": values[Peak], "quality": values[Quality], "truth_bpm": 70.0, "end_s": 10.0}
+    window |= {"group": "", "mode": "file"}
+    spec, file = films.FilmSpec("studio", 1, 0, 10.0), tmp_path / "w.json"
+    file.write_text(json.dumps({"windows": [window]}))
+    assert len(observation_cache.read(file, spec) or []) == 1
+    for key, value in change.items():
+        window[key] = {**values[Peak], **value} if isinstance(value, dict) else value
+    file.write_text(json.dumps({"windows": [window]}))
+    assert observation_cache.read(file, spec) is None

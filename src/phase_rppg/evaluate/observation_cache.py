@@ -39,7 +39,7 @@ def read(file: Path, spec: FilmSpec) -> list[ObservedWindow] | None:
         return None
     try:
         return [_window(row, spec) for row in read_json(file)["windows"]]
-    except (InputError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError, AttributeError):
         return None  # it is measured again
 
 
@@ -50,6 +50,9 @@ def write(file: Path, windows: Sequence[ObservedWindow]) -> None:
 
 
 def _window(row: dict[str, Any], spec: FilmSpec) -> ObservedWindow:
+    for value in (*row["peak"].values(), *row["quality"].values(), row["truth_bpm"], row["end_s"]):
+        if not isinstance(value, int | float | None):
+            raise TypeError
     values = {**row, "peak": Peak(**row["peak"]), "quality": Quality(**row["quality"]), "group": spec.group}
     return ObservedWindow(**values)
 
