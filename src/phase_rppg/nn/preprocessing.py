@@ -79,7 +79,7 @@ def frames_of(pixels: Tensor, *, size: int, min_frames: int = 2, frames_multiple
     if frames < min_frames or frames % frames_multiple:
         steps = f", in steps of {frames_multiple}" if frames_multiple > 1 else ""
         raise ArgumentError("pixels", f"{frames} frames", f"at least {min_frames} frames{steps}")
-    return pixels.movedim(-1, 2).float()
+    return pixels.permute(0, 1, 4, 2, 3).float()
 
 
 def difference(frames: Tensor) -> Tensor:
