@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from phase_rppg import infer, nn
 from phase_rppg.errors import ArgumentError
 from phase_rppg.nn import complexity
-from phase_rppg.nn.phasenet import oscillators
+from phase_rppg.nn.phasenet import initial_kernels
 from phase_rppg.nn.phasenet.gtcn import GatedTCN
 from phase_rppg.nn.phasenet.layers import CausalDepthwise, MeanPool, SqueezeExcite, tail
 from phase_rppg.nn.phasenet.model import PhaseNet, PhaseNetConfig
@@ -179,13 +179,13 @@ def test_initial_kernels_are_damped_oscillators_of_the_cardiac_band() -> None:
     """The recurrence g[m+2] = tr·g[m+1] − det·g[m] gives the frequency and the damping of each kernel."""
     torch.manual_seed(0)
     fps = 30.0
-    g = oscillators.sample_kernels(2000, 4, 1, fps).double()  # (K,4)
+    g = initial_kernels.sample_kernels(2000, 4, 1, fps).double()  # (K,4)
     trace, det = g[:, 1], g[:, 1] ** 2 - g[:, 2]
     torch.testing.assert_close(g[:, 3], trace * g[:, 2] - det * g[:, 1], atol=1e-4, rtol=0)
     hz = fps * torch.sqrt((1 + det - trace) / det) / (2 * math.pi)
     ratio = fps * (1 / det - 1) / (2 * math.pi * hz)
     assert torch.equal(g[:, 0], torch.ones(2000, dtype=torch.float64))
-    low, high = oscillators.INITIAL_HZ
+    low, high = initial_kernels.INITIAL_HZ
     assert low * 0.97 < hz.quantile(0.001) < low * 1.1
     assert high * 0.9 < hz.quantile(0.999) < high * 1.03
     assert ratio.quantile(0.01) == pytest.approx(0.2, abs=0.03)
@@ -196,16 +196,16 @@ def test_initial_kernels_are_damped_oscillators_of_the_cardiac_band() -> None:
 @pytest.mark.parametrize("dilation", [2, 4])
 def test_a_dilated_kernel_has_every_nth_sample(dilation: int) -> None:
     torch.manual_seed(0)
-    whole = oscillators.sample_kernels(5, 4 * dilation + 1, 1, 30.0)
+    whole = initial_kernels.sample_kernels(5, 4 * dilation + 1, 1, 30.0)
     torch.manual_seed(0)
-    torch.testing.assert_close(oscillators.sample_kernels(5, 5, dilation, 30.0), whole[:, ::dilation])
+    torch.testing.assert_close(initial_kernels.sample_kernels(5, 5, dilation, 30.0), whole[:, ::dilation])
 
 
 def test_oscillators_replace_the_signal_kernels_and_leave_the_gates() -> None:
     torch.manual_seed(0)
     tcn = GatedTCN(16, 9, (1, 2))
     before = [layer.conv.weight.detach().clone() for layer in tcn.gated_layers()]
-    oscillators.start_from_oscillators(tcn, 30.0)
+    initial_kernels.start_from_oscillators(tcn, 30.0)
     for layer, old in zip(tcn.gated_layers(), before, strict=True):
         new = layer.conv.weight.detach()
         assert torch.equal(new[16:], old[16:])
@@ -218,7 +218,7 @@ def test_an_overdamped_oscillator_is_bounded_by_critical_damping() -> None:
     """q[m] = m·r^(m−1) is the limit θ → 0; beyond it there is no angle."""
     det, count = torch.full((3,), 0.81, dtype=torch.float64), torch.arange(1.0, 6.0, dtype=torch.float64)
     trace = 2 * 0.9 * torch.tensor([1.0, 1.01, 1.5], dtype=torch.float64)
-    found = oscillators.powers(trace, det, count)
+    found = initial_kernels.powers(trace, det, count)
     torch.testing.assert_close(found, (count * 0.9 ** (count - 1)).expand(3, 5), rtol=1e-4, atol=0)
 
 
