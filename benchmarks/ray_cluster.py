@@ -7,7 +7,8 @@ tables; one worker process is killed while it works, later the driver. The secon
 `--resume`. Every video must then be in the tables exactly once, also in the table of windows.
 
 The throughput is that of the job of `phase measure --parquet` on warm workers, with one and with two of them
-in turn. Wall-clock time is affected by other programs on the machine, so the load is recorded beside it. The
+in turn. Each node has a core of its own: without this, one worker and its decoder would use both cores at
+times. Wall-clock time is affected by other programs on the machine, so the load is recorded beside it. The
 first job of a run starts about half a second late, so a run must be much longer than that.
 """
 
@@ -138,9 +139,22 @@ def run_faults(folder: Path, address: str, videos: int) -> dict[str, Any]:
     return result
 
 
+def keep_to_the_core_of_this_node() -> None:
+    """Let this process and its decoder use one core, another one on each node, as on separate machines."""
+    import ray
+
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1:
+        return  # an earlier job did this
+    nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Resources"].get("CPU"))
+    os.sched_setaffinity(0, {cores[nodes.index(ray.get_runtime_context().get_node_id()) % len(cores)]})
+
+
 def measure_with_times(work: Any, video: Any) -> tuple[float, float]:
     """Measure a video; return the duration, and the CPU time of this process and of its decoder."""
     import resource
+
+    keep_to_the_core_of_this_node()
 
     def used_s() -> float:
         usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -176,8 +190,8 @@ def run_jobs_timed(work: Any, jobs: list[Any], workers: int, address: str) -> di
 def compare_workers(work: Any, jobs: list[Any], rounds: int, address: str) -> dict[str, Any]:
     """Run the jobs with one and with two workers in turn, on warm workers.
 
-    `ratio_on_free_cores` does not depend on other programs: they lengthen the jobs, but they neither leave a
-    worker without a job nor add CPU time to a job.
+    `ratio_of_work` is the ratio if every job takes its CPU time. Other programs hardly affect it: they
+    lengthen the jobs, but they do not leave a worker without a job.
     """
     run_jobs_timed(work, jobs[:2], 2, address)  # starts the workers
     made = []
@@ -185,12 +199,12 @@ def compare_workers(work: Any, jobs: list[Any], rounds: int, address: str) -> di
         one, two = (run_jobs_timed(work, jobs, workers, address) for workers in (1, 2))
         expected = 2 * two["busy"] / one["busy"] * one["cpu_s_per_job"] / two["cpu_s_per_job"]
         load = round(os.getloadavg()[0], 2)
-        made.append({"one": one, "two": two, "ratio_on_free_cores": round(expected, 2), "load": load})
+        made.append({"one": one, "two": two, "ratio_of_work": round(expected, 2), "load": load})
     ratios = sorted(each["one"]["wall_s"] / each["two"]["wall_s"] for each in made)
     return {
         "jobs": len(jobs), "rounds": made, "best_ratio": round(ratios[-1], 2),
         "median_ratio": round(statistics.median(ratios), 2),
-        "lowest_ratio_on_free_cores": min(each["ratio_on_free_cores"] for each in made),
+        "lowest_ratio_of_work": min(each["ratio_of_work"] for each in made),
     }  # fmt: skip
 
 
