@@ -64,7 +64,8 @@ def worker_processes(driver: int) -> list[int]:
 def stored(out: Path) -> int:
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(file).num_rows for file in out.glob("videos/*/*.parquet"))
+    parts = out.glob("videos/*/part-*.parquet")  # not the hidden file of an unfinished write
+    return sum(pq.read_metadata(part).num_rows for part in parts)
 
 
 def start_driver(folder: Path, address: str, log: Path) -> subprocess.Popen[bytes]:

@@ -39,7 +39,10 @@ def die_at_two(number: int) -> int:
 @slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("ordered", [False, True])
-def test_outcomes_are_those_of_the_local_pool(ordered: bool) -> None:
+def test_outcomes_are_those_of_the_local_pool(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The workers import this file as pytest does, from the folder of the tests.
+    path = (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
     jobs = [Job(str(number), (number,)) for number in range(5)]
     outcomes = list(run_jobs(die_at_two, jobs, 2, ordered=ordered, engine=Engine("ray")))
     by_name = {each.job.name: each for each in outcomes}

@@ -14,6 +14,7 @@ import pytest
 
 from phase_rppg.cli import run
 from phase_rppg.errors import InputError
+from phase_rppg.fileio import atomic_path
 from phase_rppg.report import tables
 
 Films = Callable[[str], Path]
@@ -315,3 +316,13 @@ def test_special_files_and_links_out_of_the_tables_are_not_read_or_removed(tmp_p
     (root / "videos" / "method=link").symlink_to(tmp_path / "elsewhere")
     store.clear()
     assert (tmp_path / "elsewhere" / "kept.parquet").exists()
+
+
+def test_an_unfinished_write_is_not_a_part(tmp_path: Path) -> None:
+    """A writer that is killed before the rename leaves a hidden file, which a later write removes."""
+    files = tables.LocalFiles(tmp_path)
+    with atomic_path(tmp_path / "videos" / "method=pos" / "part-1.parquet") as unfinished:
+        unfinished.write_bytes(b"rows")
+        assert unfinished.suffix == ".parquet"  # else the pattern would exclude it
+        assert files.names("videos/*/*.parquet") == []
+    assert files.names("videos/*/*.parquet") == ["videos/method=pos/part-1.parquet"]

@@ -211,9 +211,12 @@ class LocalFiles:
     root: Path
 
     def names(self, pattern: str) -> list[str]:
+        """Return the files inside the folder; the hidden file of an unfinished write is none of them."""
         inside = self.root.resolve()
-        files = (file for file in self.root.glob(pattern) if file.resolve().is_relative_to(inside))
-        return sorted(file.relative_to(self.root).as_posix() for file in files)
+        files = (file for file in self.root.glob(pattern) if not file.name.startswith("."))
+        return sorted(
+            file.relative_to(self.root).as_posix() for file in files if file.resolve().is_relative_to(inside)
+        )
 
     def read(self, name: str) -> bytes:
         return read_bytes(self.root / name, "json_mb")
