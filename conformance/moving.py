@@ -86,4 +86,4 @@ def _measured(frames: list[ByteArray]) -> Any:
 
 
 def _track(k: int) -> Track:
-    return Track(0, _box(k), MARKS + FACE[:2] + _path(T_S[k]), T_S[k], T_S[0])
+    return Track(0, _box(k), MARKS + FACE[:2] + _path(T_S[k]), T_S[k])

@@ -115,5 +115,6 @@ def test_a_missing_package_names_the_extra(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("phase_rppg.errors.is_installed", lambda _: False)
-    with pytest.raises(MissingPackageError, match=rf'{package}: pip install "phase-rppg\[interchange\]"'):
+    message = rf'{package} is not installed; run: pip install "phase-rppg\[interchange\]"'
+    with pytest.raises(MissingPackageError, match=message):
         signals.check_wave_name(tmp_path / name)

@@ -37,7 +37,7 @@ class Counting(ScriptedModel):
 
 def track_of(box: Box = FACE, detections: int = 2) -> Track:
     found = detection(box)
-    return Track(4, found.box, found.landmarks, 0.0, 0.0, detections)
+    return Track(4, found.box, found.landmarks, 0.0, detections)
 
 
 class Run:

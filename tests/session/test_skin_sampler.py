@@ -24,13 +24,13 @@ def scene(x: float = 160.0, tint: float = 1.0, light: float = 1.0) -> ByteArray:
 @pytest.fixture(scope="module")
 def track() -> Track:
     (found,) = Detector().detect(scene())
-    return Track(0, found.box, found.landmarks, 0.0, 0.0)
+    return Track(0, found.box, found.landmarks, 0.0)
 
 
 def copy(track: Track, shift: float = 0.0, grow: float = 1.0, seen_s: float = 0.0) -> Track:
     x, y, width, height = track.box
     marks = track.landmarks + np.array([shift, 0])
-    return Track(0, (x + shift, y, width * grow, height * grow), marks, seen_s, 0.0)
+    return Track(0, (x + shift, y, width * grow, height * grow), marks, seen_s)
 
 
 def test_colour_follows_the_skin(track: Track) -> None:

@@ -21,7 +21,7 @@ def test_worlds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_clips_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--world", "wall", "--n", "1", "--seconds", "0.5", "--size", "16", "--codec", "raw"]
     assert run(["synth", "--out", str(tmp_path / "out"), *arguments]) == 0
-    assert "1 clips" in capsys.readouterr().out
+    assert "1 clip of" in capsys.readouterr().out
     assert len(Clips(tmp_path / "out")) == 1
 
 
