@@ -6,13 +6,12 @@ whole pictures, analyses a window twice or adds a loop over pixels exceeds these
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
-from types import FrameType
 
 import numpy as np
 import pytest
 
+from call_counter import count_calls
 from phase_rppg.face.detector import Detector
 from phase_rppg.measurement.measure import MeasureOptions
 from phase_rppg.picture import YuvFrame, YuvPicture, rgb_conversion
@@ -52,19 +51,11 @@ def session(method: str) -> Session:
 
 
 def calls_per_frame(running: Session, source: list[YuvFrame]) -> float:
-    count = 0
-
-    def counted(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
+    def push_all() -> None:
         for frame in source:
             running.push(frame)
-    finally:
-        sys.setprofile(None)
-    return count / len(source)
+
+    return count_calls(push_all) / len(source)
 
 
 def bytes_per_step(running: Session, source: list[YuvFrame]) -> FloatArray:

@@ -10,16 +10,15 @@ from __future__ import annotations
 import io
 import json
 import os
-import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import pytest
 
+from call_counter import count_calls
 from phase_rppg.video import write_video
 from phase_rppg.video.decode import VideoFile
 from phase_rppg.video.decoder_process import serve
@@ -78,18 +77,7 @@ def run_decoder(video: Path, measured: Callable[[Callable[[], None]], float]) ->
 
 
 def calls_per_picture(work: Callable[[], object]) -> float:
-    count = 0
-
-    def counted(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count / COUNT
+    return count_calls(work) / COUNT
 
 
 def peak_bytes(work: Callable[[], object]) -> float:
